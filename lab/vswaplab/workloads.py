@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds the static programs that run in a guest, once per state of their sources."""
+
+import hashlib
+from pathlib import Path
+
+from vswaplab import paths
+from vswaplab.errors import BuildError, ToolError
+from vswaplab.proc import SYSTEM, Runner
+
+COMPILER = "gcc"
+LIMIT_SECONDS = 300.0
+
+
+def sources(directory: Path) -> list[Path]:
+    """The files a build depends on, in a fixed order."""
+    found = [directory / "Makefile", *directory.glob("*.c"), *directory.glob("*.h")]
+    return sorted(path for path in found if path.is_file())
+
+
+def fingerprint(files: list[Path], compiler: str) -> str:
+    """A name for the result of compiling ``files`` with the compiler that calls itself ``compiler``."""
+    digest = hashlib.sha256(compiler.encode())
+    for path in files:
+        data = path.read_bytes()
+        digest.update(f"\0{path.name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()[:20]
+
+
+def _compile(directory: Path, out: Path, runner: Runner) -> None:
+    argv = ["make", "-C", str(directory), f"OUT={out}", f"CC={COMPILER}"]
+    result = runner.run(argv, env=paths.MAKE_ENV, check=False, timeout=LIMIT_SECONDS)
+    if result.returncode != 0:
+        errors = [line for line in result.stderr.splitlines() if "error" in line]
+        raise BuildError(f"the guest programs do not compile: {(errors or [result.last_line()])[0]}")
+
+
+def build(*, runner: Runner = SYSTEM) -> Path:
+    """The directory with the static programs usemem, swapcheck and guest-init.
+
+    Compiled only if no earlier build had the same sources and compiler. Raises BuildError when they
+    do not compile, or when make or the compiler is missing.
+    """
+    directory = paths.workloads_dir()
+    cache = paths.cache_dir() / "workloads"
+    try:
+        compiler = runner.run([COMPILER, "--version"], timeout=LIMIT_SECONDS).stdout
+        out = cache / fingerprint(sources(directory), compiler)
+        with paths.locked(cache / ".lock"):
+            if not out.is_dir():
+                with paths.atomic_dir(out) as temporary:
+                    _compile(directory, temporary, runner)
+    except ToolError as error:
+        raise BuildError(f"cannot build the guest programs: {error}") from error
+    return out
