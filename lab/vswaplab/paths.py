@@ -9,6 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+# For every make the lab starts: "make test" must not hand its own flags down, and no user's
+# setting may change what is built.
+MAKE_ENV = {
+    "MAKEFLAGS": "", "MFLAGS": "", "MAKELEVEL": "0", "KBUILD_OUTPUT": "", "KCFLAGS": "", "LC_ALL": "C",
+}  # fmt: skip
+
 
 def repo_root() -> Path:
     """The checkout this package runs from (it is installed in editable mode)."""

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What kernel/ says about the kernel tree: whole files of ours, and patches to the base's files.
+
+``kernel/NAME`` is copied whole; ``kernel/NAME.patch`` edits the base's NAME. ``kernel/SERIES``
+is about the patches themselves and never part of a tree.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from vswaplab.errors import TreeError
+from vswaplab.proc import SYSTEM, Runner
+
+META = ("SERIES",)  # names at the top of kernel/ that are not part of the tree
+PATCH = ".patch"
+
+# git must find neither a configuration nor a repository that is not its business
+GIT_ENV = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file as it is to be in the tree."""
+
+    data: bytes
+    executable: bool = False
+
+    @property
+    def mode(self) -> int:
+        """The permission bits to give it."""
+        return 0o755 if self.executable else 0o644
+
+
+# What differs from the pristine base: path in the tree -> content, or None for a removed file.
+Overlay = dict[str, Content | None]
+
+
+def files(kernel: Path) -> Iterator[tuple[str, Path]]:
+    """Path below kernel/ and file, sorted, META left out. Raises TreeError for a symbolic link."""
+    for path in sorted(kernel.rglob("*")):
+        name = path.relative_to(kernel).as_posix()
+        if path.is_symlink():
+            raise TreeError(f"kernel/{name} is a symbolic link; kernel/ holds plain files only")
+        if path.is_file() and name not in META:
+            yield name, path
+
+
+def content_hash(kernel: Path) -> str:
+    """A checksum over every name, mode and byte in kernel/ that ends up in a tree."""
+    digest = hashlib.sha256()
+    for name, path in files(kernel):
+        data = path.read_bytes()
+        digest.update(f"{name}\0{os.access(path, os.X_OK)}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def read_content(path: Path) -> Content:
+    """The content of a file on disk."""
+    return Content(path.read_bytes(), os.access(path, os.X_OK))
+
+
+def _failed_hunk(patch: Path, name: str, line: int) -> str:
+    """The number and header of the hunk of ``patch`` that starts at line ``line`` of the base."""
+    headers = re.findall(r"^@@ -(\d+).*$", patch.read_text(errors="replace"), re.MULTILINE)
+    lines = [text for text in patch.read_text(errors="replace").splitlines() if text.startswith("@@ ")]
+    for number, start in enumerate(headers, 1):
+        if int(start) == line:
+            return f"hunk {number} ({lines[number - 1]}) of {name}"
+    return f"the hunk at line {line} of {name}"
+
+
+def _apply_error(patch: Path, name: str, said: str) -> TreeError:
+    """One line out of what git apply printed."""
+    match = re.search(r"patch failed: .*:(\d+)$", said, re.MULTILINE)
+    what = _failed_hunk(patch, name, int(match[1])) if match else said.strip().splitlines()[-1]
+    return TreeError(f"kernel/{name}{PATCH} does not apply to this base: {what}")
+
+
+def apply_patch(patch: Path, name: str, base: Path, runner: Runner = SYSTEM) -> Content | None:
+    """The base's NAME with ``patch`` applied; None when the patch removes it.
+
+    Nothing below ``base`` is written. Raises TreeError naming the file and the hunk.
+    """
+    original = base / name
+    if not original.is_file():
+        raise TreeError(f"kernel/{name}{PATCH} edits {name}, which this base does not have")
+    with tempfile.TemporaryDirectory(prefix="vswap-apply-") as directory:
+        scratch = Path(directory)
+        target = scratch / name
+        target.parent.mkdir(parents=True)
+        shutil.copy2(original, target)
+        environment = {**GIT_ENV, "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
+        argv = ["git", "apply", "--whitespace=nowarn", str(patch)]
+        result = runner.run(argv, cwd=scratch, env=environment, check=False)
+        if result.returncode != 0:
+            raise _apply_error(patch, name, result.stderr)
+        stray = [p for p in scratch.rglob("*") if p.is_file() and p != target]
+        if stray:
+            raise TreeError(f"kernel/{name}{PATCH} edits {stray[0].relative_to(scratch)} as well")
+        return read_content(target) if target.exists() else None
+
+
+def render(kernel: Path, base: Path, runner: Runner = SYSTEM) -> Overlay:
+    """Everything kernel/ changes in ``base``, computed without writing anything.
+
+    Raises TreeError when a patch does not apply or a whole file is one of the base's.
+    """
+    result: Overlay = {}
+    for name, path in files(kernel):
+        if name.endswith(PATCH):
+            target = name.removesuffix(PATCH)
+            content = apply_patch(path.resolve(), target, base, runner)
+        else:
+            target, content = name, read_content(path)
+            if (base / name).exists():
+                raise TreeError(f"kernel/{name} is a file of the base; make it kernel/{name}{PATCH}")
+        if target in result:
+            raise TreeError(f"kernel/ has both {target} and {target}{PATCH}")
+        result[target] = content
+    return result
+
+
+def check_name(name: str) -> None:
+    """Raise TreeError for a path that leads out of the tree."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise TreeError(f"{name} is not a path inside the kernel tree")
