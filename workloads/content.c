@@ -87,19 +87,22 @@ static void fill_text(char *out, const char *end, uint64_t state)
 	}
 }
 
+/*
+ * The filler comes first: LZO and LZ4 take ever larger strides through bytes
+ * that do not match, and would notice a filler after them late.
+ */
 static void fill_ratio(const struct mixture *mix, uint64_t *body, const uint64_t *end,
 		       uint64_t hash)
 {
 	size_t keep = (size_t)((double)PAGE_BYTES / mix->ratio);
 	size_t used = HEADER_WORDS * sizeof(uint64_t) + RATIO_OVERHEAD;
-	uint64_t *split = body;
+	size_t words_kept = keep > used ? (keep - used) / sizeof(uint64_t) : 0;
+	uint64_t *split = (uint64_t *)end - words_kept;
 
 	if (keep >= PAGE_BYTES)
-		split = (uint64_t *)end;
-	else if (keep > used)
-		split += (keep - used) / sizeof(uint64_t);
-	fill_random(body, split, hash);
-	fill_word(split, end, mix64(hash));
+		split = body;
+	fill_word(body, split, mix64(hash));
+	fill_random(split, end, hash);
 }
 
 void content_make(const struct mixture *mix, struct page_name name, void *page)
