@@ -9,11 +9,11 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from vswaplab import paths
 from vswaplab.errors import TreeError
 from vswaplab.proc import SYSTEM, Runner
 
@@ -90,8 +90,7 @@ def apply_patch(patch: Path, name: str, base: Path, runner: Runner = SYSTEM) -> 
     original = base / name
     if not original.is_file():
         raise TreeError(f"kernel/{name}{PATCH} edits {name}, which this base does not have")
-    with tempfile.TemporaryDirectory(prefix="vswap-apply-") as directory:
-        scratch = Path(directory)
+    with paths.scratch_dir() as scratch:
         target = scratch / name
         target.parent.mkdir(parents=True)
         shutil.copy2(original, target)
@@ -126,8 +125,11 @@ def render(kernel: Path, base: Path, runner: Runner = SYSTEM) -> Overlay:
     return result
 
 
-def check_name(name: str) -> None:
-    """Raise TreeError for a path that leads out of the tree."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise TreeError(f"{name} is not a path inside the kernel tree")
+def overlay_hash(changes: Overlay) -> str:
+    """A checksum over everything in an overlay."""
+    digest = hashlib.sha256()
+    for name, content in sorted(changes.items()):
+        data = content.data if content else b""
+        mode = content.mode if content else 0
+        digest.update(f"{name}\0{mode}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()

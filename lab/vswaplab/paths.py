@@ -78,6 +78,13 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
+def scratch_dir() -> Iterator[Path]:
+    """A directory for the time of a with block."""
+    with tempfile.TemporaryDirectory(prefix="vswap-") as name:
+        yield Path(name)
+
+
+@contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on the file ``path`` (made if missing); waits for another holder."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Build what the tests need and run them. Arguments it does not know go to pytest.
+
+The kernels are built by the tests' own start-up (see tests/conftest.py), and only those that
+the chosen tests boot. The last line printed is pytest's summary.
+"""
+
+import argparse
+import os
+import sys
+
+from vswaplab import paths
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of "vswap test"."""
+    parser.add_argument("--long", action="store_true", help="run the tests that take minutes as well")
+    parser.add_argument("pytest", nargs=argparse.REMAINDER, metavar="...", help="arguments for pytest")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Become pytest, in the repository's top directory; its exit code is the command's."""
+    words = args.pytest[1:] if args.pytest[:1] == ["--"] else args.pytest
+    argv = [sys.executable, "-m", "pytest", *(["--long"] if args.long else []), *words]
+    os.chdir(paths.repo_root())
+    sys.stdout.flush()
+    os.execv(sys.executable, argv)

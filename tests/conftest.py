@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What all tests share: the --long option, and kernels built before the first test runs.
+
+A test that boots a kernel says so: ``@pytest.mark.kernel("vswap", "um", "debug")``. Those of the
+selected tests are built, with their progress shown, before anything runs; the fixture
+``built_kernel`` then finds them ready.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vswaplab import build, progress, workloads
+from vswaplab.build import BuiltKernel
+from vswaplab.errors import VswapError
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests that take minutes as well")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    skip = pytest.mark.skip(reason="takes minutes: make test-long")
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(skip)
+
+
+def wanted_kernels(items: list[pytest.Item]) -> list[tuple[str, str, str]]:
+    """The kernels that the tests which are going to run ask for, each once."""
+    found: dict[tuple[str, str, str], None] = {}
+    for item in items:
+        if item.get_closest_marker("skip"):
+            continue
+        for mark in item.iter_markers("kernel"):
+            kernel, arch, flavour = mark.args
+            found[(kernel, arch, flavour)] = None
+    return list(found)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.getoption("collectonly"):
+        return
+    try:
+        for names in wanted_kernels(session.items):
+            with progress.shown() as shown:
+                build.build(*names, progress=shown)
+    except VswapError as error:
+        pytest.exit(f"{error}", returncode=error.exit_code)
+
+
+@pytest.fixture(scope="session")
+def built_kernel() -> Callable[[str, str, str], BuiltKernel]:
+    """Build a kernel, or return the one built before from the same inputs."""
+    return lambda kernel, arch, flavour: build.build(kernel, arch, flavour)
+
+
+@pytest.fixture(scope="session")
+def workload_dir() -> Path:
+    """The directory with the static guest programs."""
+    return workloads.build()
