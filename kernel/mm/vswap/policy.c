@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: who uses virtual slots, and is there room behind them.
+ */
+#define pr_fmt(fmt) "vswap: " fmt
+
+#include <linux/init.h>
+#include <linux/memcontrol.h>
+#include <linux/zswap.h>
+
+#include "internal.h"
+
+enum vswap_mode vswap_mode = VSWAP_AUTO;
+
+const char * const vswap_mode_names[] = {
+	[VSWAP_NEVER]	= "never",
+	[VSWAP_AUTO]	= "auto",
+	[VSWAP_ALWAYS]	= "always",
+	NULL,
+};
+
+static int __init vswap_setup_mode(char *str)
+{
+	int mode = match_string(vswap_mode_names, -1, str);
+
+	if (mode < 0)
+		pr_warn("vswap=%s is not always, auto or never\n", str);
+	else
+		vswap_mode = mode;
+	return 1;
+}
+__setup("vswap=", vswap_setup_mode);
+
+/**
+ * vswap_enabled - do new swap-outs use virtual slots at all?
+ *
+ * Only zswap stores data behind virtual slots. Slots of a device do not, so
+ * with a device, auto has zswap work as it does without virtual swap.
+ *
+ * Return: true if they do.
+ */
+bool vswap_enabled(void)
+{
+	enum vswap_mode mode = READ_ONCE(vswap_mode);
+
+	return vswap_si && zswap_is_enabled() &&
+	       (mode == VSWAP_ALWAYS ||
+		(mode == VSWAP_AUTO && !READ_ONCE(total_swap_pages)));
+}
+
+/**
+ * vswap_can_swap - would a virtual slot find something to back it?
+ * @memcg: whose pages are to be swapped out, or NULL for anybody's
+ *
+ * The question that reclaim asks about devices with get_nr_swap_pages(). When
+ * the pool is full this says no, or reclaim would try in vain for ever.
+ *
+ * Return: true if zswap is likely to take a page.
+ */
+bool vswap_can_swap(struct mem_cgroup *memcg)
+{
+	return vswap_enabled() && zswap_has_room() &&
+	       mem_cgroup_may_zswap(memcg, false);
+}
+
+static bool vswap_wanted(struct folio *folio)
+{
+	bool wanted;
+
+	if (!vswap_enabled())
+		return false;
+
+	rcu_read_lock();
+	wanted = vswap_can_swap(folio_memcg(folio));
+	rcu_read_unlock();
+	return wanted;
+}
+
+/**
+ * vswap_prepare_alloc - is a folio to get virtual slots? If so, have some ready
+ * @folio: the folio that is about to be swapped out, locked
+ *
+ * Return: true if virtual slots are to be tried; allocation may still fail.
+ */
+bool vswap_prepare_alloc(struct folio *folio)
+{
+	if (!vswap_wanted(folio))
+		return false;
+
+	/* Normally the work item has been there before. */
+	if (unlikely(vswap_nr_reserved() < vswap_reserve_target))
+		vswap_kick_grow();
+	if (unlikely(vswap_free_clusters() <= 0))
+		vswap_grow();
+	return true;
+}
+
+/**
+ * vswap_may_write_back - is there a place that zswap can write entries to?
+ *
+ * Return: true with a swap device. Virtual slots are not written back to it,
+ * but zswap may hold pages of that device's own slots.
+ */
+bool vswap_may_write_back(void)
+{
+	return READ_ONCE(total_swap_pages) > 0;
+}
+
+/*
+ * How much more than its own size the pool holds at least, in anybody's
+ * accounting: zswap stores a page only when it shrinks, and anonymous memory
+ * compresses to a third on average.
+ */
+#define VSWAP_OVERCOMMIT_RATIO	2
+
+/**
+ * vswap_overcommit_pages - what OVERCOMMIT_GUESS may count on besides RAM
+ *
+ * Return: a conservative guess of how many pages zswap can hold without a
+ * swap device, 0 when virtual slots are not used.
+ */
+unsigned long vswap_overcommit_pages(void)
+{
+	return vswap_enabled() ? zswap_max_pages() * VSWAP_OVERCOMMIT_RATIO : 0;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: a walk over all invariants, for debugging and for every test.
+ */
+#define pr_fmt(fmt) "vswap: " fmt
+
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/memcontrol.h>
+#include <linux/zswap.h>
+
+#include "internal.h"
+
+struct vswap_census {
+	unsigned long violations;
+	unsigned long tables;
+	unsigned long counted[VSWAP_NR_COUNTERS];
+};
+
+#define vswap_check(census, cond, fmt, ...)				\
+do {									\
+	if (!(cond)) {							\
+		(census)->violations++;					\
+		WARN_ONCE(1, "vswap: " fmt "\n", ##__VA_ARGS__);	\
+	}								\
+} while (0)
+
+static void vswap_verify_zswap(struct vswap_census *c, unsigned long slot,
+			       unsigned long word)
+{
+	swp_entry_t owner = zswap_entry_slot(vswap_backing_to_zswap(word));
+
+	c->counted[VSWAP_NR_ZSWAP]++;
+	vswap_check(c, owner.val == swp_entry(vswap_si->type, slot).val,
+		    "slot %lx is backed by the entry of slot %lx", slot,
+		    swp_offset(owner));
+}
+
+static void vswap_verify_slot(struct vswap_census *c,
+			      struct swap_cluster_info *ci, unsigned int off,
+			      unsigned long slot)
+{
+	unsigned long swp_tb = __swap_table_get(ci, off);
+	unsigned long word = ci->backing[off];
+	bool zero;
+
+	vswap_check(c, vswap_backing_is_valid(word), "slot %lx: backing %lx",
+		    slot, word);
+	if (swp_tb_is_null(swp_tb)) {
+		vswap_check(c, !word && !__swap_cgroup_get(ci, off),
+			    "free slot %lx has a backing or an owner", slot);
+		return;
+	}
+
+	c->counted[VSWAP_NR_USED]++;
+	zero = __swap_table_test_zero(ci, off);
+	c->counted[VSWAP_NR_ZERO] += zero;
+	vswap_check(c, swp_tb_is_shadow(swp_tb) || swp_tb_is_folio(swp_tb),
+		    "slot %lx: swap table word %lx", slot, swp_tb);
+	vswap_check(c, !(zero && word), "zero slot %lx has a backing", slot);
+	/* Out of the cache: referenced, and the data must be somewhere. */
+	vswap_check(c, swp_tb_is_folio(swp_tb) ||
+		       (swp_tb_get_count(swp_tb) > 0 && (zero || word)),
+		    "slot %lx lost its data: swap table word %lx", slot, swp_tb);
+	if (vswap_backing_tag(word) == VSWAP_ZSWAP)
+		vswap_verify_zswap(c, slot, word);
+}
+
+static void vswap_verify_cluster(struct vswap_census *c, unsigned int idx)
+{
+	struct swap_cluster_info *ci = &vswap_si->cluster_info[idx];
+	unsigned long used = c->counted[VSWAP_NR_USED];
+	unsigned int off;
+
+	spin_lock(&ci->lock);
+	vswap_check(c, !ci->backing == !rcu_access_pointer(ci->table),
+		    "cluster %u has some of its tables", idx);
+	if (!ci->backing) {
+		vswap_check(c, !ci->count && !ci->extend_table,
+			    "cluster %u: %u slots without tables", idx, ci->count);
+		goto unlock;
+	}
+	c->tables++;
+	vswap_check(c, idx, "the reserved cluster is in use");
+	vswap_check(c, ci->flags != CLUSTER_FLAG_FREE,
+		    "free cluster %u has tables", idx);
+	for (off = 0; off < SWAPFILE_CLUSTER; off++)
+		vswap_verify_slot(c, ci, off,
+				  (unsigned long)idx * SWAPFILE_CLUSTER + off);
+	used = c->counted[VSWAP_NR_USED] - used;
+	vswap_check(c, used == ci->count, "cluster %u: %lu slots used, %u counted",
+		    idx, used, ci->count);
+unlock:
+	spin_unlock(&ci->lock);
+}
+
+/* All clusters without tables are on the free list, but the reserved one. */
+static void vswap_verify_lists(struct vswap_census *c)
+{
+	struct swap_cluster_info *ci;
+	unsigned long free = 0;
+
+	spin_lock(&vswap_si->lock);
+	list_for_each_entry(ci, &vswap_si->free_clusters, list)
+		free++;
+	spin_unlock(&vswap_si->lock);
+	if (c->tables != vswap_nr_tables())
+		return;
+	vswap_check(c, free + c->tables + 1 == vswap_space.nr_clusters,
+		    "%lu free and %lu used clusters of %u", free, c->tables,
+		    vswap_space.nr_clusters);
+}
+
+static void vswap_count_all(struct vswap_census *c)
+{
+	int i;
+
+	for (i = 0; i < VSWAP_NR_COUNTERS; i++)
+		c->counted[i] = vswap_counted(i);
+	c->tables = vswap_nr_tables();
+}
+
+/* Walk all slots; false if the counters moved meanwhile. */
+static bool vswap_take_census(struct vswap_census *c,
+			      struct vswap_census *counters)
+{
+	struct vswap_census after = {};
+	unsigned int idx;
+
+	memset(counters, 0, sizeof(*counters));
+	memset(&c->tables, 0, sizeof(*c) - offsetof(struct vswap_census, tables));
+	vswap_count_all(counters);
+	for (idx = 0; idx < vswap_space.nr_clusters; idx++) {
+		vswap_verify_cluster(c, idx);
+		cond_resched();
+	}
+	vswap_count_all(&after);
+	return !memcmp(counters, &after, sizeof(after));
+}
+
+/*
+ * A difference between a sum over the slots and a counter is a violation only
+ * when it stays: slots may come and go while the walk is under way.
+ */
+static void vswap_verify_sums(struct vswap_census *c)
+{
+	struct vswap_census counters;
+	int tries = 3;
+	int i;
+
+	do {
+		if (!vswap_take_census(c, &counters))
+			return;
+		if (c->tables == counters.tables &&
+		    !memcmp(c->counted, counters.counted, sizeof(c->counted))) {
+			vswap_verify_lists(c);
+			return;
+		}
+		schedule_timeout_uninterruptible(1);
+	} while (--tries);
+
+	vswap_check(c, c->tables == counters.tables,
+		    "%lu clusters with tables, %lu counted", c->tables,
+		    counters.tables);
+	for (i = 0; i < VSWAP_NR_COUNTERS; i++)
+		vswap_check(c, c->counted[i] == counters.counted[i],
+			    "counter %d is %lu, not %lu", i,
+			    counters.counted[i], c->counted[i]);
+}
+
+/**
+ * vswap_verify - walk all virtual slots and check the invariants
+ *
+ * Sums over all clusters, and the lists, are compared only if the counters do
+ * not move meanwhile.
+ *
+ * Context: Process context, no locks held.
+ * Return: the number of violations; the first of each kind is warned about.
+ */
+unsigned long vswap_verify(void)
+{
+	struct vswap_census c = {};
+
+	mutex_lock(&vswap_space.grow_lock);
+	vswap_verify_sums(&c);
+	mutex_unlock(&vswap_space.grow_lock);
+	return c.violations;
+}
+
+static int vswap_verify_get(void *data, u64 *val)
+{
+	*val = vswap_verify();
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(vswap_verify_fops, vswap_verify_get, NULL, "%llu\n");
+
+static int __init vswap_debugfs_init(void)
+{
+	if (vswap_si)
+		debugfs_create_file_unsafe("verify", 0400,
+					   debugfs_create_dir("vswap", NULL),
+					   NULL, &vswap_verify_fops);
+	return 0;
+}
+late_initcall(vswap_debugfs_init);
