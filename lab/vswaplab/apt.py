@@ -94,21 +94,30 @@ def _options(directory: Path) -> list[str]:
         "Acquire::Retries": "3",
         "APT::Sandbox::User": "",  # the cache belongs to the user, not to _apt
         "APT::Update::Error-Mode": "any",  # a list that could not be fetched is an error
+        "Debug::NoLocking": "true",  # the lab has a lock of its own; dpkg's needs root
     }
     return [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
 
 
 def _download(package: str, uri: str, suite: str, directory: Path, runner: Runner) -> Path:
-    """The .deb of ``package`` from one suite; apt keeps what it has in partial/ when interrupted."""
+    """The .deb of ``package`` from one suite. Raises ToolError.
+
+    "install --download-only" is the one command of apt's that resumes, from archives/partial/;
+    where the package's dependencies cannot be had, "download" still gets the package.
+    """
     paths.write_file(directory / "sources.list", f"deb [signed-by={KEYRING}] {uri} {suite} main\n".encode())
-    for name in ("lists/partial", "archives/partial", "download"):
-        (directory / name).mkdir(parents=True, exist_ok=True)
-    options = _options(directory)
-    environment = {"LC_ALL": "C"}
-    runner.run(["apt-get", *options, "-qq", "update"], env=environment)
-    target = directory / "download"
-    runner.run(["apt-get", *options, "-qq", "download", package], cwd=target, env=environment)
-    found = sorted(target.glob(f"{package}_*.deb"))
+    archives = directory / "archives"
+    for path in (directory / "lists" / "partial", archives / "partial"):
+        path.mkdir(parents=True, exist_ok=True)
+    apt = ["apt-get", *_options(directory), "-qq"]
+    environment = {"LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
+    runner.run([*apt, "update"], env=environment)
+    try:
+        install = [*apt, "-y", "--no-install-recommends", "--download-only", "install", package]
+        runner.run(install, env=environment)
+    except ToolError:
+        runner.run([*apt, "download", package], cwd=archives, env=environment)
+    found = sorted(archives.glob(f"{package}_*.deb"))
     if not found:
         raise ToolError(f"apt-get download left no {package}")
     return found[-1]

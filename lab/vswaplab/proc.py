@@ -19,6 +19,7 @@ from typing import Protocol
 from vswaplab.errors import ToolError
 
 log = logging.getLogger("vswap")
+GRACE = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,27 @@ def quoted(argv: Sequence[str]) -> str:
     return shlex.join(argv)
 
 
-def kill_group(process: "subprocess.Popen[str]") -> None:
-    """Kill a child that leads its own process group, and everything it started."""
+def _signal_group(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
     try:
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, number)
     except ProcessLookupError:
         pass
-    process.wait()
+
+
+def kill_group(process: "subprocess.Popen[str]") -> None:
+    """End a child that leads its own process group, and everything it started.
+
+    It may clean up first for GRACE seconds: make removes half-written targets, apt marks an
+    incomplete download so that it can be resumed.
+    """
+    _signal_group(process, signal.SIGTERM)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
 
 
 def _communicate(
