@@ -6,7 +6,7 @@
 
 help:  ## list the targets
 	@echo 'Usage: make TARGET'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' Makefile | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]*:.*## / {printf "  %-11s %s\n", $$1, $$2}' Makefile
 	@echo 'The tool behind them: ./vswap --help'
 
 run:  ## the demonstration: 256 MB of memory, no swap device, twice as much data

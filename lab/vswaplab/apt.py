@@ -82,6 +82,11 @@ def mirrors(etc: Path = ETC) -> list[str]:
     return found
 
 
+def has_apt() -> bool:
+    """Is apt-get installed?"""
+    return shutil.which("apt-get") is not None
+
+
 def _options(directory: Path) -> list[str]:
     """apt's options that keep it away from the system's own state."""
     settings = {
@@ -135,17 +140,15 @@ def _unpack(deb: Path, package: str, runner: Runner) -> Path:
 
 
 @contextlib.contextmanager
-def fetched(
-    package: str, directory: Path, runner: Runner, *, etc: Path = ETC, keyring: Path = KEYRING
-) -> Iterator[Path]:
+def fetched(package: str, directory: Path, runner: Runner) -> Iterator[Path]:
     """Give the tarball that ``package`` holds; ``directory`` is emptied when it was used.
 
     Suites are tried in turn. Raises SourceError when none has it or this is no Debian system.
     """
-    uris = mirrors(etc)
-    if not uris or shutil.which("apt-get") is None:
+    uris = mirrors(ETC)
+    if not uris or not has_apt():
         raise SourceError("this system has no Debian mirror in its apt sources")
-    if not keyring.is_file():
+    if not KEYRING.is_file():
         raise SourceError("the package debian-archive-keyring is not installed")
     reason: Exception = SourceError("no suite to try")
     for suite in SUITES:

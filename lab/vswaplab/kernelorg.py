@@ -16,6 +16,7 @@ from vswaplab.progress import Progress
 
 BASE = "https://cdn.kernel.org/pub/linux/kernel/v7.x/"
 TRIES = 3
+PAUSE = 1.0  # seconds before the second try; twice that before the third
 _TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 18
 _TRANSIENT = (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException)
@@ -36,7 +37,7 @@ def _small_file(url: str) -> bytes:
     reason = ""
     for attempt in range(TRIES):
         if attempt:
-            time.sleep(attempt)
+            time.sleep(attempt * PAUSE)
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
                 return bytes(response.read())
@@ -77,7 +78,7 @@ def _download(url: str, partial: Path, checksum: str, progress: Progress) -> Non
     reason = ""
     for attempt in range(TRIES):
         if attempt:
-            time.sleep(attempt)
+            time.sleep(attempt * PAUSE)
         try:
             _continue(url, partial, progress)
             break
@@ -97,11 +98,12 @@ def _download(url: str, partial: Path, checksum: str, progress: Progress) -> Non
 
 
 @contextlib.contextmanager
-def fetched(series: str, directory: Path, progress: Progress, base: str = BASE) -> Iterator[Path]:
+def fetched(series: str, directory: Path, progress: Progress, base: str = "") -> Iterator[Path]:
     """Give the verified tarball of the newest point release; it is removed afterwards.
 
     ``directory`` keeps an incomplete download for the next try. Raises SourceError.
     """
+    base = base or BASE
     progress.update(f"fetching Linux {series} from kernel.org")
     name, checksum = newest(_small_file(f"{base}sha256sums.asc").decode(errors="replace"), series)
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Building: what is built, what is skipped, what only an edit makes happen again.
+
+The kernel is a small tree with a Makefile that knows the targets the lab uses; make is real.
+"""
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.lab import fakes
+from vswaplab import build, buildtree, paths, source
+from vswaplab.errors import BuildError, ConfigError, TreeError, UsageError
+from vswaplab.overlay import Content
+
+pytestmark = pytest.mark.usefixtures("stored", "kernel", "configs")
+
+
+class Log:
+    """A Progress that remembers its stages."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+
+    def update(self, stage: str, done: int = 0, total: int = 0) -> None:
+        if stage not in self.stages:
+            self.stages.append(stage)
+
+
+def test_build_and_skip(cache: Path) -> None:
+    first = Log()
+    built = build.build("vswap", "um", "release", progress=first)
+    assert built.image == built.dir / "vmlinux"
+    assert b"hook one" in built.image.read_bytes()
+    assert built.release == "7.3.4-vswap"
+    assert built.config.read_text().count("CONFIG_VSWAP=y") == 1
+    assert "building vswap-um-release" in first.stages
+    assert (cache / "log/build-vswap-um-release.log").read_text().startswith("$ make -j")
+
+    again = Log()
+    assert build.build("vswap", "um", "release", progress=again) == built
+    assert again.stages == []
+
+
+def test_three_kernels(stored: source.Source) -> None:
+    ours = build.build("vswap", "x86_64", "debug")
+    assert ours.image == ours.dir / "arch/x86/boot/bzImage"
+    off = build.build("vswap-off", "um", "release")
+    assert off.dir.parent == ours.dir.parent, "vswap-off is our tree"
+    assert "CONFIG_VSWAP=y" not in off.config.read_text()
+    plain = build.build("mainline", "um", "release")
+    assert b"hook" not in plain.image.read_bytes()
+    assert (plain.dir.parent / "mm/swap.c").read_text() == fakes.SWAP_C
+    pristine = source.pristine(stored)
+    assert (pristine / "mm/swap.c").read_text() == fakes.SWAP_C, "shared by links, never written to"
+    assert not (pristine / "mm/vswap").exists()
+
+
+def objects(built: build.BuiltKernel) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (built.dir / "mm").iterdir()}
+
+
+def test_an_edit_rebuilds_what_it_touches(kernel: Path) -> None:
+    built = build.build("vswap", "um", "release")
+    before = objects(built)
+    patch = kernel / "mm/swap.c.patch"
+    patch.write_text(patch.read_text().replace("hook one", "hook changed"))
+    assert b"hook changed" in build.build("vswap", "um", "release").image.read_bytes()
+    after = objects(built)
+    assert after["swap.o"] > before["swap.o"]
+    assert after["other.o"] == before["other.o"]
+
+
+def test_a_reverted_edit_is_rebuilt(kernel: Path) -> None:
+    """The base's file is older than the object made from our version of it."""
+    assert b"hook" in build.build("vswap", "um", "release").image.read_bytes()
+    (kernel / "mm/swap.c.patch").unlink()
+    assert b"hook" not in build.build("vswap", "um", "release").image.read_bytes()
+
+
+def test_a_fragment_rebuilds(configs: Path) -> None:
+    build.build("mainline", "um", "release")
+    (configs / "um.config").write_text("CONFIG_UM=y\nCONFIG_MORE=y\n")
+    log = Log()
+    assert "CONFIG_MORE=y" in build.build("mainline", "um", "release", progress=log).config.read_text()
+    assert log.stages == ["configuring mainline-um-release", "building mainline-um-release"]
+
+
+def test_a_new_point_release_starts_afresh(tmp_path: Path, cache: Path) -> None:
+    assert build.build("vswap", "um", "release").release == "7.3.4-vswap"
+    newer = fakes.kernel_base(tmp_path / "newer", point=5)
+    source.store(fakes.tarball(tmp_path / "newer.tar.xz", newer), cache / "source")
+    assert build.build("vswap", "um", "release").release == "7.3.5-vswap"
+
+
+def test_failed_build(kernel: Path, cache: Path) -> None:
+    patch = kernel / "mm/swap.c.patch"
+    good = patch.read_text()
+    patch.write_text(good.replace("hook one", "BROKEN"))
+    with pytest.raises(BuildError) as caught:
+        build.build("vswap", "um", "release")
+    assert "mm/swap.c:1: error: BROKEN" in str(caught.value)
+    log = cache / "log/build-vswap-um-release.log"
+    assert str(log) in str(caught.value)
+    assert "error: BROKEN" in log.read_text()
+    with pytest.raises(BuildError):
+        build.build("vswap", "um", "release")
+    patch.write_text(good)
+    assert b"hook one" in build.build("vswap", "um", "release").image.read_bytes()
+
+
+def test_a_patch_that_does_not_apply(kernel: Path, cache: Path) -> None:
+    patch = kernel / "mm/swap.c.patch"
+    patch.write_text(patch.read_text().replace("line 38", "line xx"))
+    with pytest.raises(TreeError, match="hunk 2"):
+        build.build("vswap", "um", "release")
+    assert not (cache / "build/vswap").exists()
+
+
+def test_a_lost_option(configs: Path) -> None:
+    (configs / "um.config").write_text("CONFIG_IMPOSSIBLE=y\n")
+    with pytest.raises(ConfigError, match="CONFIG_IMPOSSIBLE=y"):
+        build.build("mainline", "um", "release")
+
+
+@pytest.mark.parametrize(
+    "names", [("windows", "um", "release"), ("vswap", "arm64", "release"), ("vswap", "um", "fast")]
+)
+def test_unknown_names(names: tuple[str, str, str]) -> None:
+    with pytest.raises(UsageError, match="there are:"):
+        build.build(*names)
+
+
+def test_interrupted_build(kernel: Path, configs: Path, base: Path, cache: Path) -> None:
+    """Ctrl-C: make ends, nothing counts as built, and the next build succeeds."""
+    tree = build.source_tree("mainline")
+    makefile = tree.path / "Makefile"
+    slow = makefile.read_text().replace("@cp $< $@", "@sleep 20; cp $< $@")
+    paths.write_file(makefile, slow.encode())
+    interrupt = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    start = time.monotonic()
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        build.build("mainline", "um", "release")
+    assert time.monotonic() - start < 6
+    out = tree.path / "mainline-um-release"
+    assert not (out / ".vswap-built.json").exists()
+    assert not list(out.glob("mm/*.o"))
+    paths.write_file(makefile, slow.replace("sleep 20; ", "").encode())
+    assert build.build("mainline", "um", "release").image.is_file()
+
+
+def test_the_users_make_flags_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MAKEFLAGS", "n"), ("KBUILD_OUTPUT", "/nonexistent"), ("MAKELEVEL", "1")):
+        monkeypatch.setenv(name, value)
+    assert build.build("mainline", "um", "release").image.is_file()
+
+
+def test_clean(cache: Path) -> None:
+    build.build("mainline", "um", "release")
+    build.clean()
+    assert list((cache / "build").iterdir()) == []
+    assert source.cached(cache / "source")
+
+
+def test_sync_survives_an_interruption(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree whose update was cut short still knows which files are not the base's."""
+    tree = tmp_path / "tree"
+    buildtree.sync(tree, base, "id", {})
+    real = paths.write_file
+
+    def failing(path: Path, data: bytes, mode: int = 0o644) -> None:
+        if path.name == "b.c":
+            raise KeyboardInterrupt
+        real(path, data, mode)
+
+    monkeypatch.setattr(paths, "write_file", failing)
+    with pytest.raises(KeyboardInterrupt):
+        buildtree.sync(tree, base, "id", {"mm/a.c": Content(b"a"), "mm/b.c": Content(b"b")})
+    monkeypatch.setattr(paths, "write_file", real)
+    assert (tree / "mm/a.c").exists()
+    buildtree.sync(tree, base, "id", {"mm/other.c": None})
+    assert not (tree / "mm/a.c").exists()
+    assert not (tree / "mm/other.c").exists()
+    assert json.loads((tree / ".vswap-tree.json").read_text())["names"] == ["mm/other.c"]
+    buildtree.sync(tree, base, "id", {})
+    assert (tree / "mm/other.c").read_text() == "other\n"

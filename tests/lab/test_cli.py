@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line: exit codes, one line on stderr, and what the commands print."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab import fakes
+from vswaplab import cli, source
+from vswaplab.errors import GuestLost, VswapError
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+def vswap(*words: str) -> int:
+    return cli.main(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nonsense"],
+        ["--nonsense"],
+        ["build", "--kernel", "windows"],
+        ["build", "--jobs", "many"],
+        ["build", "extra"],
+        ["fetch", "--nonsense"],
+        ["tree", "--build"],
+        ["tree", "--force"],
+        ["tree", "--export", "--series", "x"],
+        ["tree", "--export", "--from", "/nonexistent"],
+        ["footprint", "--nonsense"],
+    ],
+)
+@pytest.mark.usefixtures("kernel")
+def test_bad_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert vswap(*words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("vswap: ")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(VswapError("why"), 1), (GuestLost("why"), 3), (KeyboardInterrupt(), 130), (OSError("why"), 1)],
+)
+def test_exit_codes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, code: int
+) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(cli, "run", fail)
+    assert vswap("fetch") == code
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in cli.available():
+        with pytest.raises(SystemExit) as caught:
+            vswap(command.name, "--help")
+        assert caught.value.code == 0
+        assert f"vswap {command.name}" in capsys.readouterr().out
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        vswap("--help")
+    out = capsys.readouterr().out
+    assert all(f"  {command.name} " in out for command in cli.available())
+
+
+def test_only_the_used_command_is_imported() -> None:
+    script = (
+        "import sys; from vswaplab import cli; cli.main(['footprint', '--json']);"
+        "print([name for name in sys.modules if name.startswith('vswaplab.commands.')])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "['vswaplab.commands.footprint']" in done.stdout
+
+
+@pytest.mark.usefixtures("configs")
+def test_the_whole_way(
+    stored: source.Source, kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """fetch, tree, an edit, export, build and footprint, as a user would type them."""
+    assert vswap("fetch") == 0
+    assert capsys.readouterr().out == f"Linux 7.3.4: {stored.path}\n"
+    tree = tmp_path / "my tree"
+    assert vswap("tree", str(tree)) == 0
+    assert capsys.readouterr().out == f"{tree}\n"
+    (tree / "mm/vswap/more.c").write_text("int more;\n")
+    assert vswap("tree", "--export", "--from", str(tree)) == 0
+    assert capsys.readouterr().out == "kernel/mm/vswap/more.c\n"
+    assert vswap("tree", str(tree), "--export") == 0
+    assert capsys.readouterr().out == ""
+    assert vswap("build", "--kernel", "vswap", "--flavour", "debug") == 0
+    assert capsys.readouterr().out.startswith("vswap-um-debug: ")
+    assert vswap("footprint", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "patched_files": 1,
+        "patched_lines": 3,
+        "own_files": 2,
+        "own_lines": 4,
+    }
+    assert vswap("footprint") == 0
+    assert "mm/vswap/more.c" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("stored", "kernel")
+def test_default_tree_is_refreshed(kernel: Path, cache: Path) -> None:
+    assert vswap("tree") == 0
+    (kernel / "mm/vswap/late.c").write_text("late\n")
+    assert vswap("tree") == 0
+    assert (cache / "tree/vswap/mm/vswap/late.c").exists()
+    (cache / "tree/vswap/mm/vswap/late.c").write_text("edited\n")
+    (kernel / "mm/vswap/late.c").write_text("later\n")
+    assert vswap("tree") == 1
+    assert vswap("tree", "--kernel", "mainline") == 0
+    assert not (cache / "tree/mainline/mm/vswap").exists()
+
+
+def test_bad_tarball(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv(source.OVERRIDE, "/nonexistent.tar.xz")
+    assert vswap("fetch") == 2
+    assert "no such file" in capsys.readouterr().err
+
+
+def bootstrap(directory: Path, *, dpkg: str | None, sudo: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run lab/bootstrap.sh with a PATH of these fakes and little else."""
+    fake = directory / "bin"
+    programs = {
+        "id": "echo 1000",
+        "sudo": "exit 0" if sudo else "exit 1",
+        "apt-get": f'echo "apt-get $*" >> {directory}/log',
+        "env": 'while [ "${1#*=}" != "$1" ]; do shift; done; exec "$@"',
+    }
+    if sudo:
+        programs["sudo"] = 'shift; exec "$@"'
+    if dpkg is not None:
+        programs["dpkg-query"] = f"printf '{dpkg}'"
+    fakes.write_tree(fake, {name: f"#!/bin/sh\n{text}\n" for name, text in programs.items()})
+    for path in fake.iterdir():
+        path.chmod(0o755)
+    for name in ("sh", "dirname", "readlink", "cut", "sha256sum", "cat", "mkdir", "touch", "tail", "rm", "flock", "true"):
+        (fake / name).symlink_to(f"/usr/bin/{name}")
+    environment = {"PATH": str(fake), "HOME": str(directory), "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+    return subprocess.run(
+        ["/bin/sh", str(TOP / "lab/bootstrap.sh")], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+ALL = (
+    "gcc libc6-dev make flex bison bc libelf-dev perl git xz-utils ccache ca-certificates python3 python3-venv "
+    "qemu-system-x86 redis-server"
+).split()
+
+
+def installed(*missing: str) -> str:
+    return "".join(f"installed={name} " for name in ALL if name not in missing) + "config-files=flex "
+
+
+def test_bootstrap_without_root_prints_one_line(tmp_path: Path) -> None:
+    done = bootstrap(tmp_path, dpkg=installed("bison", "flex"))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == (
+        "vswap: missing Debian packages; run: sudo apt-get install --no-install-recommends flex bison\n"
+    )
+    assert not (tmp_path / "log").exists()
+
+
+def test_bootstrap_installs_with_sudo(tmp_path: Path) -> None:
+    done = bootstrap(tmp_path, dpkg=installed("bison"), sudo=True)
+    assert (tmp_path / "log").read_text() == "apt-get -qq -y install --no-install-recommends bison\n"
+    # There is no Python among the fakes, so that is where it stops.
+    assert done.returncode == 1
+    assert "Python 3.11" in done.stderr
+
+
+def test_bootstrap_elsewhere_names_commands(tmp_path: Path) -> None:
+    done = bootstrap(tmp_path, dpkg=None)
+    assert done.returncode == 1
+    assert done.stderr.startswith("vswap: not a Debian system, and these commands are missing: gcc make")
