@@ -155,7 +155,8 @@ def test_the_real_series_covers_kernel() -> None:
     found = source.cached(REAL_CACHE / "source")
     if found is None:
         pytest.skip("no kernel source in the cache")
-    changes = series.changes(REAL_KERNEL, source.pristine(found))
+    base = source.pristine(found)
+    changes = series.changes(REAL_KERNEL, base)
     order = seriesfile.load(REAL_KERNEL)
     series.assign(changes, order)
-    assert series.overlay_at(changes, len(order.patches) - 1) == overlay.render(REAL_KERNEL, source.pristine(found))
+    assert series.overlay_at(changes, len(order.patches) - 1) == overlay.render(REAL_KERNEL, base)
