@@ -40,7 +40,7 @@ static void set(const char *path, const char *value)
 
 static void set_up_zswap(const struct job *job)
 {
-	char percent[16];
+	char percent[16], actual[32];
 
 	if (!file_exists(ZSWAP "enabled")) {
 		if (job->zswap)
@@ -54,6 +54,11 @@ static void set_up_zswap(const struct job *job)
 		set(ZSWAP "max_pool_percent", percent);
 	}
 	set(ZSWAP "enabled", job->zswap ? "Y" : "N");
+	/* Before it is enabled it takes any name, and then falls back to the default. */
+	if (*job->compressor && job->zswap &&
+	    (file_read(ZSWAP "compressor", actual, sizeof(actual)) < 0 ||
+	     strcmp(actual, job->compressor)))
+		refuse("this kernel's zswap has no compressor %s", job->compressor);
 }
 
 static void set_up_zram(const struct job *job)

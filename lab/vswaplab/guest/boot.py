@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boots a guest, follows it to its end within a time limit, and leaves nothing behind."""
+
+import contextlib
+import fcntl
+import logging
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from vswaplab import paths, workloads
+from vswaplab.errors import ToolError
+from vswaplab.guest import splats
+from vswaplab.guest.events import BadEvent, Collector
+from vswaplab.guest.machine import Files, Launch, Machine
+from vswaplab.guest.qemu import Qemu
+from vswaplab.guest.spec import GuestResult, GuestSpec, Swap, parse_swap
+from vswaplab.guest.um import UserModeLinux
+from vswaplab.proc import quoted
+
+log = logging.getLogger("vswap")
+
+STEP = 0.1  # seconds between two looks at the machine and the clock
+PIPE_BYTES = 1 << 20
+CONSOLE_MAX = 64 << 20  # bytes of the console that are read back: its end is what counts
+_F_SETPIPE_SZ = 1031
+
+
+def machine_for(arch: str) -> Machine:
+    """The way to run a kernel of this architecture."""
+    return UserModeLinux() if arch == "um" else Qemu()
+
+
+def job_text(spec: GuestSpec, machine: Machine, swap: Swap) -> str:
+    """The file "job" that guest-init reads; see workloads/guest-init.h."""
+    devices = {"none": "none", "file": f"disk {machine.disk}", "zram": f"zram {swap.bytes}"}
+    lines = [
+        f"channel {machine.channel}",
+        f"zswap {int(spec.zswap)}",
+        f"swap {devices[swap.kind]}",
+        f"sample_ms {spec.sample_ms}",
+        f"leak_pause {spec.leak_pause}",
+        f"cgroup {spec.cgroup}",
+        f"restart {int(machine.restart)}",
+    ]
+    if spec.compressor is not None:
+        lines.append(f"compressor {spec.compressor}")
+    if spec.pool_percent is not None:
+        lines.append(f"pool_percent {spec.pool_percent}")
+    return "\n".join(lines) + "\n"
+
+
+def _prepare(spec: GuestSpec, machine: Machine, files: Files) -> None:
+    swap = parse_swap(spec.swap)
+    (files.dir / "job").write_text(job_text(spec, machine, swap))
+    (files.dir / "script").write_text(spec.script)
+    if swap.kind == "file":
+        with files.disk.open("wb") as disk:
+            disk.truncate(swap.bytes)
+
+
+def guarded(argv: list[str]) -> list[str]:
+    """The command, made to die with this process and to dump no core. Raises ToolError."""
+    for tool in ("setpriv", "prlimit"):
+        if shutil.which(tool) is None:
+            raise ToolError(f"{tool} is not installed (Debian: util-linux)")
+    return ["setpriv", "--pdeathsig", "KILL", "prlimit", "--core=0", "--", *argv]
+
+
+def end_group(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the machine with everything it started, and wait for it.
+
+    Called before the machine is waited for, so that its number cannot be another's already.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@contextlib.contextmanager
+def _started(launch: Launch, files: Files) -> Iterator["subprocess.Popen[bytes]"]:
+    """The running machine; when the block ends, by whatever, nothing of it is left."""
+    log.info("+ %s", quoted(launch.argv))
+    argv = guarded(launch.argv)
+    if shutil.which(launch.argv[0]) is None:
+        raise ToolError(f"{launch.argv[0]} is not there, or not a program")
+    output = files.console if launch.stdout_is_console else files.messages
+    with output.open("wb") as stream:
+        process = subprocess.Popen(
+            argv,
+            cwd=files.dir,
+            env={**os.environ, **launch.env},
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            pass_fds=(files.result_fd,),
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        end_group(process)
+
+
+def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Whether it has ended; leaves it to be waited for (see end_group())."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _drain(channel: int, collector: Collector) -> None:
+    """Take what is there."""
+    with contextlib.suppress(BlockingIOError):
+        while data := os.read(channel, 1 << 16):
+            collector.feed(data)
+
+
+def _follow(process: "subprocess.Popen[bytes]", channel: int, deadline: float, collector: Collector) -> bool:
+    """Until the machine has ended (True) or its time is over (False)."""
+    while not (ended := _has_ended(process)) and (left := deadline - time.monotonic()) > 0:
+        select.select([channel], [], [], min(STEP, left))
+        _drain(channel, collector)
+    _drain(channel, collector)
+    return ended
+
+
+def _read_console(files: Files) -> str:
+    """The end of the console, and before it what the emulator itself had to say."""
+    text = ""
+    for path in (files.messages, files.console):
+        if path.is_file():
+            with path.open("rb") as stream:
+                stream.seek(max(0, path.stat().st_size - CONSOLE_MAX))
+                text += stream.read().decode(errors="replace").replace("\r\n", "\n")
+    return text
+
+
+def judge(result: GuestResult, in_time: bool, bye: bool) -> None:
+    """Set the status, the splats and the OOM kills from the console and the way it ended."""
+    result.splats = splats.find(result.console)
+    result.oom_kills = splats.oom_kills(result.console)
+    if result.verify_violations:
+        result.splats.append(f"vswap verify: {result.verify_violations} violations")
+    result.splats += splats.find_leaks(result.leaks or "")
+    if result.status == "refused":
+        return
+    if splats.panicked(result.console):
+        result.status = "panic"
+    elif not in_time:
+        result.status = "timeout"
+    else:
+        result.status = "ok" if bye and result.error is None else "lost"
+
+
+@contextlib.contextmanager
+def _channel() -> Iterator[tuple[int, int]]:
+    """Both ends of the channel: a pipe, large and not waited for on our side."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    ends = [reader, writer]
+    try:
+        with contextlib.suppress(PermissionError):  # beyond the user's limit: keep the default
+            fcntl.fcntl(reader, _F_SETPIPE_SZ, PIPE_BYTES)
+        os.set_blocking(reader, False)
+        yield reader, writer
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def _run(spec: GuestSpec, machine: Machine, directory: Path, init: Path, collector: Collector) -> bool:
+    """Boot it and follow it. True if it ended in time."""
+    with _channel() as (reader, writer):
+        files = Files(directory, init, writer)
+        _prepare(spec, machine, files)
+        deadline = time.monotonic() + spec.timeout
+        try:
+            with _started(machine.launch(spec, files), files) as process:
+                return _follow(process, reader, deadline, collector)
+        finally:
+            collector.result.console = _read_console(files)
+
+
+def boot(spec: GuestSpec, *, machine: Machine | None = None, console: Path | None = None) -> GuestResult:
+    """Run the spec's script in a guest of its own.
+
+    Whatever the guest does ends up in the result. ``console``, if given, receives the kernel's
+    log. Raises UsageError for a spec that cannot be, BuildError when guest-init does not compile,
+    ToolError when a program of the host is missing. No process and no file is left, also when
+    KeyboardInterrupt passes through.
+    """
+    spec.check()
+    init = workloads.build() / "guest-init"
+    collector = Collector(spec)
+    start = time.monotonic()
+    with paths.scratch_dir() as directory:
+        try:
+            in_time = _run(spec, machine or machine_for(spec.kernel.arch), directory, init, collector)
+        except BadEvent as error:
+            in_time, collector.result.error = True, str(error)
+    result = collector.finish()
+    result.wall_seconds = time.monotonic() - start
+    judge(result, in_time, collector.bye)
+    if console is not None:
+        paths.write_file(console, result.console.encode())
+    return result

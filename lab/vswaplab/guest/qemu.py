@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""QEMU: an x86-64 PC, emulated where the host has no KVM."""
+
+import os
+from pathlib import Path
+
+from vswaplab.guest.machine import Files, Launch, common_cmdline
+from vswaplab.guest.spec import GuestSpec
+
+PROGRAM = "qemu-system-x86_64"
+KVM = Path("/dev/kvm")
+# Larger requests save round trips; 9p's own default is 128 KB.
+ROOT_FLAGS = "trans=virtio,version=9p2000.L,cache=loose,msize=262144"
+
+
+def _value(text: Path | str) -> str:
+    """Text as the value of a QEMU option, where a comma is written twice."""
+    return str(text).replace(",", ",,")
+
+
+def accelerator(kvm: Path = KVM) -> str:
+    """KVM if this user may use it."""
+    return "kvm" if os.access(kvm, os.R_OK | os.W_OK) else "tcg"
+
+
+class Qemu:
+    """The root is the host's, exported read-only by 9p; results come over a virtio port."""
+
+    channel = "/dev/vport0p1"
+    disk = "/dev/vda"
+    restart = True  # with -no-reboot a reset ends QEMU, also after a panic
+
+    def launch(self, spec: GuestSpec, files: Files) -> Launch:
+        """The command line of QEMU; nothing is connected to a terminal or a network."""
+        cmdline = [
+            "root=/dev/root",
+            "rootfstype=9p",
+            f"rootflags={ROOT_FLAGS}",
+            "console=ttyS0",
+            *common_cmdline(spec, files),
+        ]
+        argv = [
+            PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot",
+            "-machine", "q35", "-accel", accelerator(), "-cpu", "max",
+            "-smp", str(spec.cpus), "-m", f"{spec.mem_bytes >> 10}K",
+            "-kernel", str(spec.kernel.image), "-append", " ".join(cmdline),
+            "-chardev", f"file,id=console,path={_value(files.console)}", "-serial", "chardev:console",
+            "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+            "-device", "virtio-9p-pci,fsdev=root,mount_tag=/dev/root",
+            "-chardev", f"file,id=result,path=/dev/fd/{files.result_fd}",
+            "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=result,name=vswap.result",
+        ]  # fmt: skip
+        if files.disk.exists():
+            argv += [
+                "-drive", f"file={_value(files.disk)},format=raw,if=none,id=swap,cache=unsafe",
+                "-device", "virtio-blk-pci,drive=swap",
+            ]  # fmt: skip
+        return Launch(argv, {}, stdout_is_console=False)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a guest is to be, and what came of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from vswaplab.build import BuiltKernel
+from vswaplab.errors import UsageError
+from vswaplab.guest.samples import Counters, Sample, device_slots_peak, peak
+from vswaplab.units import format_size, parse_size
+
+Status = Literal["ok", "panic", "lost", "timeout", "refused"]
+
+MODES = ("always", "auto", "never")
+MEM_MIN, MEM_MAX = 48 << 20, 64 << 30
+SWAP_MIN = 1 << 20
+_CPUS_MAX = {"um": 4, "x86_64": 8}  # CONFIG_NR_CPUS
+
+
+@dataclass(frozen=True)
+class Swap:
+    """A swap device: none, a disk backed by a sparse file of the host, or zram."""
+
+    kind: Literal["none", "file", "zram"] = "none"
+    bytes: int = 0
+
+
+def parse_swap(text: str) -> Swap:
+    """The swap device for "none", "file:SIZE" or "zram:SIZE". Raises UsageError."""
+    kind, colon, size = text.partition(":")
+    if text == "none":
+        return Swap()
+    if not colon or kind not in ("file", "zram"):
+        raise UsageError(f"bad swap device {text!r}: expected none, file:SIZE or zram:SIZE, such as file:1G")
+    count = parse_size(size)
+    if count < SWAP_MIN:
+        raise UsageError(f"bad swap device {text!r}: less than {format_size(SWAP_MIN)}")
+    return Swap("file" if kind == "file" else "zram", count // 4096 * 4096)
+
+
+def _ignore_sample(_sample: Sample) -> None:
+    pass
+
+
+def _ignore_output(_stream: str, _data: bytes) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class GuestSpec:
+    """One guest.
+
+    ``script`` is shell text, run as root; files it puts into the directory $RESULTS come back.
+    ``timeout`` is in seconds and counts from the start of the machine. ``pool_percent`` is
+    zswap.max_pool_percent (None: the kernel's 20). ``compressor`` is zswap's, and zram's if
+    there is a zram (None: the kernel's). ``mode`` is passed to kernels with virtual swap only.
+    ``leak_pause`` is the pause, in seconds, between kmemleak's two scans at the end, on kernels
+    that have kmemleak (0: no scan). ``cgroup`` is the version of the hierarchy in /sys/fs/cgroup.
+    ``on_output`` gets a stream ("out", "err") and bytes as they come.
+    """
+
+    kernel: BuiltKernel
+    script: str
+    mem_bytes: int = 256 << 20
+    cpus: int = 2
+    swap: str = "none"
+    zswap: bool = True
+    compressor: str | None = None
+    pool_percent: int | None = None
+    mode: str = "auto"
+    timeout: float = 600.0
+    extra_cmdline: Sequence[str] = ()
+    sample_ms: int = 150
+    leak_pause: int = 6
+    cgroup: int = 2
+    on_sample: Callable[[Sample], None] = _ignore_sample
+    on_output: Callable[[str, bytes], None] = _ignore_output
+
+    def check(self) -> None:
+        """Raise UsageError for a value that no guest can be given."""
+        if not MEM_MIN <= self.mem_bytes <= MEM_MAX:
+            bounds = f"{format_size(MEM_MIN)} to {format_size(MEM_MAX)}"
+            raise UsageError(f"bad memory size {format_size(self.mem_bytes)}: a guest takes {bounds}")
+        most = _CPUS_MAX[self.kernel.arch]
+        if not 1 <= self.cpus <= most:
+            raise UsageError(f"bad number of CPUs {self.cpus}: {self.kernel.arch} guests have 1 to {most}")
+        if self.pool_percent is not None and not 1 <= self.pool_percent <= 100:
+            raise UsageError(f"bad pool size {self.pool_percent} %: expected 1 to 100")
+        if self.mode not in MODES:
+            raise UsageError(f"no mode {self.mode!r}; there are: {', '.join(MODES)}")
+        if self.compressor is not None and not self.compressor.replace("-", "").replace("_", "").isalnum():
+            raise UsageError(f"bad compressor {self.compressor!r}")
+        if self.timeout <= 0:
+            raise UsageError(f"bad time limit {self.timeout:g}: expected a positive number of seconds")
+        parse_swap(self.swap)
+
+
+@dataclass
+class GuestResult:
+    """How a guest ended.
+
+    ``status`` is "ok" when the machine came to its regular end, whatever the script returned;
+    "refused" when the kernel does not take a setting (``error`` says which), "lost" when it ended
+    without a word. ``exit_code`` is the script's (128 + N after signal N), None if it did not end.
+    ``seconds`` is the script's running time in the guest, ``wall_seconds`` the machine's on the host.
+    ``splats`` are the kernel's complaints; violations found by vswap's own check and leaks included.
+    """
+
+    status: Status = "lost"
+    exit_code: int | None = None
+    seconds: float | None = None
+    wall_seconds: float = 0.0
+    error: str | None = None
+    hello: Mapping[str, object] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
+    console: str = ""
+    splats: list[str] = field(default_factory=list)
+    oom_kills: list[str] = field(default_factory=list)
+    stdout: str = ""
+    stderr: str = ""
+    output: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    verify_violations: int | None = None
+    leaks: str | None = None
+    swapoff_seconds: float | None = None
+    swapoff_error: str | None = None
+
+    @property
+    def peak(self) -> Counters:
+        """The five figures at the moment with most slots in use."""
+        return peak(self.samples)
+
+    @property
+    def end(self) -> Counters:
+        """The five figures after the workload had ended and what it held had been freed."""
+        return next((s.counters for s in reversed(self.samples) if s.phase == "end"), Counters())
+
+    @property
+    def device_slots_peak(self) -> int:
+        """The most slots that were in use on swap devices."""
+        return device_slots_peak(self.samples)
+
+    @property
+    def clean(self) -> bool:
+        """The machine came to its regular end and the kernel complained about nothing."""
+        return self.status == "ok" and not self.splats
