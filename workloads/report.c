@@ -68,8 +68,15 @@ static const char *status_of(const struct outcome *o)
 	return o->skipped ? "skipped" : o->verified ? "ok" : "failed";
 }
 
-static void lines_of_mode(const struct options *opt, const struct outcome *o, FILE *out)
+/* Where lines for people go: not between the JSON. */
+static FILE *lines_to(const struct options *opt)
 {
+	return opt->json && !opt->json_file ? stderr : stdout;
+}
+
+void report_mode(const struct options *opt, const struct outcome *o)
+{
+	FILE *out = lines_to(opt);
 	const struct results *res = o->results;
 	uint64_t pages = res->pages_filled;
 	uint32_t i;
@@ -94,6 +101,7 @@ static void lines_of_mode(const struct options *opt, const struct outcome *o, FI
 	}
 	if (res->nr_mismatches)
 		fprintf(out, "  %" PRIu64 " mismatches in all\n", res->nr_mismatches);
+	fflush(out);
 }
 
 static void json_mismatches(struct json *j, const struct results *res)
@@ -209,15 +217,11 @@ static bool report_json(const struct options *opt, const struct outcome *outcome
 
 bool report(const struct options *opt, const struct outcome *outcomes, bool verified)
 {
-	FILE *lines = opt->json && !opt->json_file ? stderr : stdout;
 	FILE *out = stdout;
-	unsigned int i;
 	bool ok;
 
-	for (i = 0; i < opt->nr_modes; i++)
-		lines_of_mode(opt, &outcomes[i], lines);
-	fprintf(lines, "%s (seed %" PRIu64 ")\n", verified ? "verified" : "NOT VERIFIED",
-		opt->mix.seed);
+	fprintf(lines_to(opt), "%s (seed %" PRIu64 ")\n",
+		verified ? "verified" : "NOT VERIFIED", opt->mix.seed);
 	if (!opt->json)
 		return true;
 	if (opt->json_file)

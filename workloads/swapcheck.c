@@ -207,6 +207,7 @@ int main(int argc, char **argv)
 			perror("swapcheck");
 			return EXIT_FAILED;
 		}
+		report_mode(&opt, &outcomes[i]);
 		good &= outcomes[i].verified || (outcomes[i].skipped && opt.allow_skip);
 		checked |= outcomes[i].verified;
 	}

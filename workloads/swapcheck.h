@@ -113,7 +113,9 @@ void note_failure(struct results *results, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* A process that did not exit with 0; reported unless it has said why itself. */
 void note_end(struct results *results, const char *who, int wait_status);
-/* Write the lines and the JSON; false if that fails. */
+/* Write the lines about a mode that has ended. */
+void report_mode(const struct options *opt, const struct outcome *outcome);
+/* Write the verdict and the JSON; false if that fails. */
 bool report(const struct options *opt, const struct outcome *outcomes, bool verified);
 
 /* ---- a worker: one process with its share of the memory ---- */
