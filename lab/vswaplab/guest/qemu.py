@@ -42,7 +42,7 @@ class Qemu:
         argv = [
             PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot",
             "-machine", "q35", "-accel", accelerator(), "-cpu", "max",
-            "-smp", str(spec.cpus), "-m", f"{spec.mem_bytes >> 10}K",
+            "-smp", str(spec.cpus_used), "-m", f"{spec.mem_bytes >> 10}K",
             "-kernel", str(spec.kernel.image), "-append", " ".join(cmdline),
             "-chardev", f"file,id=console,path={_value(files.console)}", "-serial", "chardev:console",
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",

@@ -63,6 +63,7 @@ _ANYWHERE = (
 )
 _START = re.compile("|".join(_AT_START))
 _WITHIN = re.compile("|".join(_ANYWHERE))
+_ALLOCATION = re.compile(r"(.*?): page allocation failure: order:0, mode:\S*GFP_HIGHUSER_MOVABLE")
 _PANIC = re.compile(r"Kernel panic - not syncing")
 _OOM = re.compile(r"(?:^|\W)(?:Out of memory|Memory cgroup out of memory)[^:]*: Killed process \d+ \((.*?)\)")
 
@@ -73,10 +74,17 @@ def without_stamp(line: str) -> str:
 
 
 def find(console: str) -> list[str]:
-    """The first line of every complaint, each once, at most MAX_SPLATS."""
+    """The first line of every complaint, each once, at most MAX_SPLATS.
+
+    A victim of the OOM killer says once more, on its way out, that it got no page: that belongs
+    to the kill.
+    """
+    victims = set(oom_kills(console))
     found: dict[str, None] = {}
     for line in console.splitlines():
         text = without_stamp(line).rstrip()
+        if (failed := _ALLOCATION.match(text)) and failed[1] in victims:
+            continue
         if _START.match(text) or _WITHIN.search(text):
             found[text.strip()] = None
             if len(found) == MAX_SPLATS:

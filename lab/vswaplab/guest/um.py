@@ -35,7 +35,7 @@ class UserModeLinux:
             f"mem={spec.mem_bytes >> 10}K",
             "seccomp=on",
             "noreboot",  # a guest that reboots has ended
-            f"ncpus={spec.cpus}",
+            f"ncpus={spec.cpus_used}",
             f"uml_dir={check_word(files.dir)}",
             "umid=guest",
             "root=/dev/root",

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Fills a Redis server with values that can be computed again, reads them back, compares.
+
+Runs inside the guest with any Python 3.11, alone, without the rest of the package:
+    python3 redis_client.py SOCKET BYTES RESULT.json
+"""
+
+import hashlib
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+VALUE = 4000  # bytes; with Redis's header just below the allocator's class of 4096
+BATCH = 64  # values per round trip
+WORDS = (
+    b"the page is in memory and the slot names it while the kernel moves what is cold to where there is room"
+).split()
+
+
+def value(number: int) -> bytes:
+    """The value of key ``number``: text-like, but for a fifth that does not compress."""
+    seed = hashlib.blake2b(number.to_bytes(8, "little"), digest_size=64).digest()
+    text = b" ".join(WORDS[byte % len(WORDS)] for byte in seed)
+    random = hashlib.shake_128(seed).digest(VALUE // 5)
+    head = b"document %d\n" % number
+    body = (text + b"\n") * (VALUE // len(text) + 1)
+    return (head + random + body)[:VALUE]
+
+
+class Redis:
+    """Just enough of the protocol: requests of byte strings, replies of strings and OK."""
+
+    def __init__(self, path: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(path)
+        self._reader = self._socket.makefile("rb", buffering=1 << 16)
+
+    def send(self, *words: bytes) -> None:
+        """Send one request."""
+        parts = [b"*%d\r\n" % len(words)]
+        parts += [b"$%d\r\n%s\r\n" % (len(word), word) for word in words]
+        self._socket.sendall(b"".join(parts))
+
+    def line(self) -> bytes:
+        """One line of the reply, its type included. Raises ConnectionError at its end."""
+        text = self._reader.readline()
+        if not text.endswith(b"\r\n"):
+            raise ConnectionError("the server went away")
+        if text.startswith(b"-"):
+            raise ConnectionError(text.decode(errors="replace").strip())
+        return text[:-2]
+
+    def bulk(self) -> bytes | None:
+        """One string of the reply; None for a key that is not there."""
+        length = int(self.line()[1:])
+        if length < 0:
+            return None
+        data: bytes = self._reader.read(length + 2)
+        if len(data) != length + 2:
+            raise ConnectionError("the server went away")
+        return data[:-2]
+
+
+def batches(count: int) -> Iterator[range]:
+    """The numbers below ``count``, BATCH at a time."""
+    for start in range(0, count, BATCH):
+        yield range(start, min(start + BATCH, count))
+
+
+def load(server: Redis, count: int) -> None:
+    """Store all values."""
+    for numbers in batches(count):
+        words = [part for n in numbers for part in (b"doc:%d" % n, value(n))]
+        server.send(b"MSET", *words)
+        server.line()
+
+
+def check(server: Redis, count: int) -> int:
+    """Read all values; returns how many are not what was stored."""
+    wrong = 0
+    for numbers in batches(count):
+        server.send(b"MGET", *(b"doc:%d" % n for n in numbers))
+        server.line()
+        wrong += sum(server.bulk() != value(n) for n in numbers)
+    return wrong
+
+
+def main(path: str, size: int, result: Path) -> int:
+    """0 when every value came back right, 1 when not, 3 when the server went away."""
+    count, start = size // VALUE, time.monotonic()
+    answer: dict[str, object] = {"values": count, "bytes": count * VALUE, "verified": False}
+    code = 3
+    try:
+        server = Redis(path)
+        load(server, count)
+        answer["load_seconds"] = round(time.monotonic() - start, 3)
+        start = time.monotonic()
+        wrong = check(server, count)
+        answer |= {"check_seconds": round(time.monotonic() - start, 3), "wrong": wrong, "verified": wrong == 0}
+        code = int(wrong != 0)
+    except (ConnectionError, ValueError) as error:
+        answer["error"] = str(error) or type(error).__name__
+    result.write_text(json.dumps(answer))
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
