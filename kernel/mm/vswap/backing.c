@@ -13,12 +13,20 @@
 #include <linux/kernel.h>
 #include <linux/pagemap.h>
 #include <linux/zswap.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 #include <trace/events/vswap.h>
 
 #include "internal.h"
 
 /* Backings are released in runs of at most this many slots. */
 #define VSWAP_RUN_MAX	32
+
+VISIBLE_IF_KUNIT void vswap_free_run(void **entries, unsigned int nr)
+{
+	KUNIT_STATIC_STUB_REDIRECT(vswap_free_run, entries, nr);
+	zswap_free_entries(entries, nr);
+}
 
 /* Release what backs the slots of a locked cluster. */
 static void vswap_release_backing(struct swap_cluster_info *ci,
@@ -41,7 +49,7 @@ static void vswap_release_backing(struct swap_cluster_info *ci,
 		}
 		for (i = 0; i < len; i++)
 			run[i] = (unsigned long)vswap_backing_to_zswap(run[i]);
-		zswap_free_entries((void **)run, len);
+		vswap_free_run((void **)run, len);
 		vswap_count(VSWAP_NR_ZSWAP, -(long)len);
 		trace_vswap_backing(entry, len, VSWAP_ZSWAP, VSWAP_NONE, reason);
 	}
@@ -111,8 +119,10 @@ void vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 		return;
 
 	old = vswap_nr_zero(ci, swp_cluster_offset(folio->swap), nr);
-	if (zero)
+	if (zero) {
 		vswap_release_folio(ci, folio, VSWAP_ZEROED);
+		vswap_accepted();
+	}
 	if (zero ? nr - old : old)
 		vswap_count(VSWAP_NR_ZERO, zero ? nr - old : -(long)old);
 }
@@ -181,6 +191,7 @@ void *vswap_zswap_store(struct swap_cluster_info *ci, swp_entry_t entry,
 	else
 		vswap_count(VSWAP_NR_ZSWAP, 1);
 	WRITE_ONCE(*word, vswap_zswap_to_backing(zentry));
+	vswap_accepted();
 	trace_vswap_backing(entry, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
 	return old;
 }

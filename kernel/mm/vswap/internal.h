@@ -95,6 +95,7 @@ extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
 
 bool vswap_enabled(void);
+void vswap_accepted(void);
 
 /* stats.c */
 enum vswap_counter {
@@ -109,6 +110,13 @@ int vswap_stats_init(void);
 void vswap_count(enum vswap_counter counter, long nr);
 unsigned long vswap_counted(enum vswap_counter counter);
 unsigned long vswap_metadata_bytes(void);
+
+/* Replaced by KUnit; static without it */
+#if IS_ENABLED(CONFIG_KUNIT)
+bool vswap_may_alloc(int piece);
+bool vswap_wanted(struct folio *folio);
+void vswap_free_run(void **entries, unsigned int nr);
+#endif
 
 /* verify.c */
 unsigned long vswap_verify(void);

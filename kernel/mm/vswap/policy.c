@@ -5,8 +5,11 @@
 #define pr_fmt(fmt) "vswap: " fmt
 
 #include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/zswap.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 
 #include "internal.h"
 
@@ -48,6 +51,57 @@ bool vswap_enabled(void)
 		(mode == VSWAP_AUTO && !READ_ONCE(total_swap_pages)));
 }
 
+/*
+ * Pages that zswap refused since it took one. Data that does not compress stays
+ * in memory; when that has been the fate of as many pages in a row as there are
+ * anonymous pages in all, nothing can be swapped out, and saying so for a while
+ * lets the OOM killer do its work at once instead of after minutes of trying.
+ */
+static atomic_long_t vswap_refusals;
+static unsigned long vswap_refusing_until = INITIAL_JIFFIES;
+
+#define VSWAP_REFUSING_TIME	HZ
+
+static bool vswap_is_refusing(void)
+{
+	return time_before(jiffies, READ_ONCE(vswap_refusing_until));
+}
+
+/**
+ * vswap_refused - is there nothing that takes the data of a folio?
+ * @folio: the folio that was to be written out and that zswap did not take
+ *
+ * Context: @folio is locked and in the swap cache.
+ * Return: true if its slots are virtual: it has to stay in memory.
+ */
+bool vswap_refused(struct folio *folio)
+{
+	unsigned long anon, refusals;
+
+	if (!vswap_folio(folio))
+		return false;
+
+	anon = global_node_page_state(NR_INACTIVE_ANON) +
+	       global_node_page_state(NR_ACTIVE_ANON);
+	refusals = atomic_long_add_return(folio_nr_pages(folio), &vswap_refusals);
+	if (refusals > anon) {
+		atomic_long_set(&vswap_refusals, 0);
+		WRITE_ONCE(vswap_refusing_until, jiffies + VSWAP_REFUSING_TIME);
+	}
+	return true;
+}
+
+/**
+ * vswap_accepted - data went behind a virtual slot
+ *
+ * Context: Any.
+ */
+void vswap_accepted(void)
+{
+	if (atomic_long_read(&vswap_refusals))
+		atomic_long_set(&vswap_refusals, 0);
+}
+
 /**
  * vswap_can_swap - would a virtual slot find something to back it?
  * @memcg: whose pages are to be swapped out, or NULL for anybody's
@@ -59,14 +113,15 @@ bool vswap_enabled(void)
  */
 bool vswap_can_swap(struct mem_cgroup *memcg)
 {
-	return vswap_enabled() && zswap_has_room() &&
+	return vswap_enabled() && !vswap_is_refusing() && zswap_has_room() &&
 	       mem_cgroup_may_zswap(memcg, false);
 }
 
-static bool vswap_wanted(struct folio *folio)
+VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 {
 	bool wanted;
 
+	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
 	if (!vswap_enabled())
 		return false;
 

@@ -40,6 +40,7 @@ static inline bool vswap_folio(struct folio *folio)
 /* policy.c: who uses virtual slots, and is there room behind them */
 bool vswap_prepare_alloc(struct folio *folio);
 bool vswap_can_swap(struct mem_cgroup *memcg);
+bool vswap_refused(struct folio *folio);
 bool vswap_may_write_back(void);
 unsigned long vswap_overcommit_pages(void);
 
@@ -88,6 +89,11 @@ static inline bool vswap_prepare_alloc(struct folio *folio)
 }
 
 static inline bool vswap_can_swap(struct mem_cgroup *memcg)
+{
+	return false;
+}
+
+static inline bool vswap_refused(struct folio *folio)
 {
 	return false;
 }

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of virtual swap: the space, the tables, slots and their backing.
+ *
+ * They work on the virtual device itself, which nothing else uses while the
+ * machine boots. Each ends with the walk over all invariants.
+ */
+#include <kunit/static_stub.h>
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/swap_ops.h>
+
+#include "../internal.h"
+
+#define MAX_TEST_ORDER	(SWAP_NR_ORDERS - 1)
+
+static bool always_wanted(struct folio *folio)
+{
+	return true;
+}
+
+static int vswap_test_init(struct kunit *test)
+{
+	KUNIT_ASSERT_NOT_NULL(test, vswap_si);
+	kunit_activate_static_stub(test, vswap_wanted, always_wanted);
+	test->priv = (void *)vswap_counted(VSWAP_NR_USED);
+	return 0;
+}
+
+static void vswap_test_exit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED),
+			(unsigned long)test->priv);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+}
+
+static void unlock_and_put(void *ptr)
+{
+	struct folio *folio = ptr;
+
+	if (folio_test_swapcache(folio))
+		swap_cache_del_folio(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
+/* A locked folio as reclaim has it in hand, full of zeroes. */
+static struct folio *new_folio(struct kunit *test, unsigned int order)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL | __GFP_ZERO | __GFP_COMP,
+					  order);
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	folio_lock(folio);
+	__folio_set_swapbacked(folio);
+	folio_mark_uptodate(folio);
+	KUNIT_ASSERT_EQ(test, mem_cgroup_charge(folio, NULL, GFP_KERNEL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unlock_and_put,
+							folio), 0);
+	return folio;
+}
+
+/*
+ * Swap a locked folio out as zeroes and take it from the swap cache, as reclaim
+ * does. Then only the returned entry, with a count of one each page, is left.
+ */
+static swp_entry_t swap_out(struct folio *folio)
+{
+	struct swap_io_ctx ctx = {};
+	swp_entry_t entry = {};
+
+	if (folio_alloc_swap(folio))
+		return entry;
+	entry = folio->swap;
+	folio_dup_swap(folio, NULL);
+	swap_writeout(&ctx, folio);
+	folio_lock(folio);
+	swap_cache_del_folio(folio);
+	return entry;
+}
+
+static void hold_workers(void *unused)
+{
+	enable_work(&vswap_space.grow_work);
+	enable_delayed_work(&vswap_space.shrink_work);
+}
+
+/* Keep the work items away; the test does what they would do. */
+static void no_workers(struct kunit *test)
+{
+	disable_work_sync(&vswap_space.grow_work);
+	disable_delayed_work_sync(&vswap_space.shrink_work);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, hold_workers, NULL), 0);
+}
+
+/* Slots: allocation and release */
+
+static void alloc_every_order(struct kunit *test)
+{
+	unsigned long used = vswap_counted(VSWAP_NR_USED);
+	unsigned int order;
+
+	for (order = 0; order <= MAX_TEST_ORDER; order++) {
+		struct folio *folio;
+
+		/* There are no anonymous folios of this order. */
+		if (order == 1)
+			continue;
+		folio = new_folio(test, order);
+		KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
+		KUNIT_EXPECT_TRUE(test, vswap_folio(folio));
+		KUNIT_EXPECT_NE(test, swp_offset(folio->swap), 0);
+		KUNIT_EXPECT_TRUE(test, IS_ALIGNED(swp_offset(folio->swap),
+						   1UL << order));
+		KUNIT_EXPECT_LT(test, swp_offset(folio->swap), vswap_si->max);
+		KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED),
+				used + (1UL << order));
+		swap_cache_del_folio(folio);
+		KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED), used);
+	}
+}
+
+static void zero_slot(struct kunit *test)
+{
+	unsigned long zero = vswap_counted(VSWAP_NR_ZERO);
+	swp_entry_t entry = swap_out(new_folio(test, 0));
+
+	KUNIT_ASSERT_NE(test, entry.val, 0);
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZERO), zero + 1);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	KUNIT_EXPECT_EQ(test, swp_swapcount(entry), 1);
+	swap_put_entries_direct(entry, 1);
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZERO), zero);
+}
+
+/* More references than the swap table word counts: beside it, and back. */
+static void count_overflow(struct kunit *test)
+{
+	swp_entry_t entry = swap_out(new_folio(test, 0));
+	const int dups = 4 * SWP_TB_COUNT_MAX + 3;
+	int i;
+
+	KUNIT_ASSERT_NE(test, entry.val, 0);
+	for (i = 0; i < dups; i++)
+		KUNIT_ASSERT_EQ(test, swap_dup_entry_direct(entry), 0);
+	KUNIT_EXPECT_EQ(test, swp_swapcount(entry), 1 + dups);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	for (i = 0; i < dups; i++)
+		swap_put_entries_direct(entry, 1);
+	KUNIT_EXPECT_EQ(test, swp_swapcount(entry), 1);
+	KUNIT_EXPECT_NULL(test, __swap_entry_to_cluster(entry)->extend_table);
+	swap_put_entries_direct(entry, 1);
+}
+
+/* Release in runs */
+
+enum { RUN_SLOTS = 16 };
+
+static unsigned int freed_lens[RUN_SLOTS], nr_freed;
+static void *freed[RUN_SLOTS];
+
+static void record_run(void **entries, unsigned int nr)
+{
+	unsigned int i, at = 0;
+
+	for (i = 0; i < nr_freed; i++)
+		at += freed_lens[i];
+	memcpy(&freed[at], entries, nr * sizeof(*entries));
+	freed_lens[nr_freed++] = nr;
+}
+
+/* RUN_SLOTS slots in a row of one cluster, each with a folio in the cache. */
+static swp_entry_t slots_in_a_row(struct kunit *test, struct folio **folios)
+{
+	unsigned int i, tries;
+	unsigned long first;
+
+	for (tries = 0; tries < 4; tries++) {
+		migrate_disable();
+		for (i = 0; i < RUN_SLOTS; i++) {
+			if (folio_alloc_swap(folios[i]))
+				break;
+		}
+		migrate_enable();
+		KUNIT_ASSERT_EQ(test, i, (unsigned int)RUN_SLOTS);
+		first = swp_offset(folios[0]->swap);
+		for (i = 0; i < RUN_SLOTS; i++) {
+			if (swp_offset(folios[i]->swap) != first + i)
+				break;
+		}
+		if (i == RUN_SLOTS &&
+		    first % SWAPFILE_CLUSTER + RUN_SLOTS <= SWAPFILE_CLUSTER)
+			return folios[0]->swap;
+		/* The cluster was nearly full: the next one is not. */
+		for (i = 0; i < RUN_SLOTS; i++)
+			swap_cache_del_folio(folios[i]);
+	}
+	KUNIT_FAIL_AND_ABORT(test, "no slots in a row");
+	return (swp_entry_t){};
+}
+
+static void release_in_runs(struct kunit *test)
+{
+	/* 'z' is backed by zswap, '.' by nothing. */
+	static const char pattern[RUN_SLOTS + 1] = "zz..zzzz.z......";
+	unsigned long zswap = vswap_counted(VSWAP_NR_ZSWAP);
+	struct folio *folios[RUN_SLOTS];
+	struct swap_cluster_info *ci;
+	unsigned long *objects;
+	swp_entry_t first;
+	unsigned int i;
+
+	objects = kunit_kcalloc(test, RUN_SLOTS, sizeof(*objects), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, objects);
+	for (i = 0; i < RUN_SLOTS; i++)
+		folios[i] = new_folio(test, 0);
+	kunit_activate_static_stub(test, vswap_free_run, record_run);
+	nr_freed = 0;
+
+	first = slots_in_a_row(test, folios);
+	for (i = 0; i < RUN_SLOTS; i++) {
+		folio_dup_swap(folios[i], NULL);
+		ci = swap_cluster_get_and_lock(folios[i]);
+		if (pattern[i] == 'z')
+			vswap_zswap_store(ci, folios[i]->swap, &objects[i]);
+		swap_cluster_unlock(ci);
+		KUNIT_EXPECT_PTR_EQ(test, vswap_zswap_lookup(folios[i]),
+				    pattern[i] == 'z' ? &objects[i] : NULL);
+		swap_cache_del_folio(folios[i]);
+	}
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZSWAP), zswap + 7);
+
+	swap_put_entries_direct(first, RUN_SLOTS);
+	KUNIT_ASSERT_EQ(test, nr_freed, 3);
+	KUNIT_EXPECT_EQ(test, freed_lens[0], 2);
+	KUNIT_EXPECT_EQ(test, freed_lens[1], 4);
+	KUNIT_EXPECT_EQ(test, freed_lens[2], 1);
+	KUNIT_EXPECT_PTR_EQ(test, freed[0], (void *)&objects[0]);
+	KUNIT_EXPECT_PTR_EQ(test, freed[2], (void *)&objects[4]);
+	KUNIT_EXPECT_PTR_EQ(test, freed[6], (void *)&objects[9]);
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZSWAP), zswap);
+}
+
+/* Stored again, written as zeroes, refused: the old entry goes each time. */
+static void backing_transitions(struct kunit *test)
+{
+	struct folio *folio = new_folio(test, 0);
+	struct swap_cluster_info *ci;
+	unsigned long objects[2];
+	void *old;
+
+	kunit_activate_static_stub(test, vswap_free_run, record_run);
+	nr_freed = 0;
+	KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
+
+	ci = swap_cluster_get_and_lock(folio);
+	old = vswap_zswap_store(ci, folio->swap, &objects[0]);
+	KUNIT_EXPECT_NULL(test, old);
+	old = vswap_zswap_store(ci, folio->swap, &objects[1]);
+	KUNIT_EXPECT_PTR_EQ(test, old, (void *)&objects[0]);
+	vswap_mark_zero(ci, folio, true);
+	__swap_table_set_zero(ci, swp_cluster_offset(folio->swap));
+	swap_cluster_unlock(ci);
+	KUNIT_ASSERT_EQ(test, nr_freed, 1);
+	KUNIT_EXPECT_PTR_EQ(test, freed[0], (void *)&objects[1]);
+	KUNIT_EXPECT_NULL(test, vswap_zswap_lookup(folio));
+
+	ci = swap_cluster_get_and_lock(folio);
+	vswap_mark_zero(ci, folio, false);
+	__swap_table_clear_zero(ci, swp_cluster_offset(folio->swap));
+	vswap_zswap_store(ci, folio->swap, &objects[0]);
+	swap_cluster_unlock(ci);
+	vswap_zswap_erase(folio);
+	KUNIT_EXPECT_EQ(test, nr_freed, 2);
+	swap_cache_del_folio(folio);
+}
+
+/* Tables, and what happens without memory for them */
+
+static int failing_piece;
+
+static bool fail_piece(int piece)
+{
+	return piece != failing_piece;
+}
+
+static void depopulate(struct swap_cluster_info *ci)
+{
+	spin_lock(&ci->lock);
+	vswap_cluster_depopulate(ci);
+	spin_unlock(&ci->lock);
+}
+
+/* Each piece of a cluster's tables fails in turn: the reserve serves, once. */
+static void table_failures(struct kunit *test)
+{
+	long tables = vswap_nr_tables();
+	struct swap_cluster_info *cis;
+	unsigned int nr, i;
+
+	no_workers(test);
+	cis = kunit_kcalloc(test, vswap_reserve_target + 1, sizeof(*cis), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, cis);
+	for (i = 0; i <= vswap_reserve_target; i++)
+		spin_lock_init(&cis[i].lock);
+	kunit_activate_static_stub(test, vswap_may_alloc, fail_piece);
+
+	for (failing_piece = 0; failing_piece < 3; failing_piece++) {
+		if (failing_piece == 2 && mem_cgroup_disabled())
+			continue;
+		kunit_deactivate_static_stub(test, vswap_may_alloc);
+		vswap_reserve_fill();
+		kunit_activate_static_stub(test, vswap_may_alloc, fail_piece);
+		nr = vswap_nr_reserved();
+		KUNIT_ASSERT_EQ(test, nr, vswap_reserve_target);
+
+		for (i = 0; i < nr; i++)
+			KUNIT_ASSERT_EQ(test, vswap_cluster_populate(&cis[i],
+								     GFP_KERNEL), 0);
+		KUNIT_EXPECT_EQ(test, vswap_cluster_populate(&cis[nr], GFP_KERNEL),
+				-ENOMEM);
+		KUNIT_EXPECT_NULL(test, cis[nr].backing);
+		KUNIT_EXPECT_EQ(test, vswap_nr_tables(), tables + nr);
+		/* What is given back fills the reserve again. */
+		for (i = 0; i < nr; i++)
+			depopulate(&cis[i]);
+		KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), nr);
+		KUNIT_EXPECT_EQ(test, vswap_nr_tables(), tables);
+	}
+}
+
+struct slot_list {
+	struct kunit *test;
+	swp_entry_t *entries;
+	unsigned long nr, max;
+};
+
+static void put_slots(struct slot_list *slots)
+{
+	while (slots->nr)
+		swap_put_entries_direct(slots->entries[--slots->nr], 1);
+}
+
+static void put_slots_action(void *slots)
+{
+	put_slots(slots);
+}
+
+static struct slot_list *new_slot_list(struct kunit *test, unsigned long max)
+{
+	struct slot_list *slots = kunit_kzalloc(test, sizeof(*slots), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, slots);
+	slots->max = max;
+	slots->entries = kvcalloc(max, sizeof(*slots->entries), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, slots->entries);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test,
+			(kunit_action_t *)kvfree, slots->entries), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, put_slots_action,
+							slots), 0);
+	return slots;
+}
+
+/* Swap @folio out again and again until @slots is full or nothing is left. */
+static void fill_slots(struct slot_list *slots, struct folio *folio)
+{
+	while (slots->nr < slots->max) {
+		swp_entry_t entry = swap_out(folio);
+
+		if (!entry.val)
+			return;
+		slots->entries[slots->nr++] = entry;
+		if (!(slots->nr % 1024))
+			cond_resched();
+	}
+}
+
+/* No memory for tables at all: swapping out fails, and nothing else. */
+static void no_tables(struct kunit *test)
+{
+	struct slot_list *slots;
+	long tables;
+
+	no_workers(test);
+	slots = new_slot_list(test, 64UL * SWAPFILE_CLUSTER);
+	tables = vswap_nr_tables();
+	failing_piece = 1;
+	kunit_activate_static_stub(test, vswap_may_alloc, fail_piece);
+
+	fill_slots(slots, new_folio(test, 0));
+	KUNIT_EXPECT_LT(test, slots->nr, slots->max);
+	KUNIT_EXPECT_LE(test, vswap_nr_tables(), tables + vswap_reserve_target);
+	KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), 0);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	put_slots(slots);
+}
+
+/* The space */
+
+static unsigned long slots_per_page(void)
+{
+	return PAGE_SIZE / sizeof(struct swap_cluster_info) * SWAPFILE_CLUSTER;
+}
+
+/* Without the work item the space still grows, when no cluster is free. */
+static void grow_on_demand(struct kunit *test)
+{
+	unsigned int pages = vswap_space.nr_pages;
+	struct slot_list *slots;
+
+	no_workers(test);
+	slots = new_slot_list(test, (pages + 1) * slots_per_page());
+	fill_slots(slots, new_folio(test, 0));
+	KUNIT_EXPECT_EQ(test, slots->nr, slots->max);
+	KUNIT_EXPECT_GT(test, vswap_space.nr_pages, pages);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	put_slots(slots);
+	vswap_shrink();
+	KUNIT_EXPECT_LE(test, vswap_space.nr_pages, pages);
+}
+
+/* With it the space has grown before the last free cluster is taken. */
+static void grow_ahead(struct kunit *test)
+{
+	unsigned int pages = vswap_space.nr_pages;
+	struct folio *folio = new_folio(test, 0);
+	struct slot_list *slots;
+
+	/* There is no need, so nothing happens. */
+	flush_work(&vswap_space.grow_work);
+	KUNIT_EXPECT_EQ(test, vswap_grow(), 0);
+	KUNIT_EXPECT_EQ(test, vswap_space.nr_pages, pages);
+
+	slots = new_slot_list(test, (pages + 1) * slots_per_page());
+	slots->max = 0;
+	while (vswap_space.nr_pages == pages && vswap_free_clusters() > 0) {
+		slots->max += SWAPFILE_CLUSTER / 4;
+		KUNIT_ASSERT_LE(test, slots->max, (pages + 1) * slots_per_page());
+		fill_slots(slots, folio);
+		msleep(1);
+	}
+	KUNIT_EXPECT_GT(test, vswap_space.nr_pages, pages);
+	KUNIT_EXPECT_GT(test, vswap_free_clusters(), 0);
+	put_slots(slots);
+}
+
+static void shrink(struct kunit *test)
+{
+	unsigned int pages = vswap_space.nr_pages, grown;
+	struct slot_list *slots;
+	struct folio *folio = new_folio(test, 0);
+	swp_entry_t last;
+	struct swap_info_struct *si;
+
+	no_workers(test);
+	slots = new_slot_list(test, (pages + 3) * slots_per_page());
+	fill_slots(slots, folio);
+	KUNIT_ASSERT_EQ(test, slots->nr, slots->max);
+	grown = vswap_space.nr_pages;
+	KUNIT_ASSERT_GT(test, grown, pages + 1);
+
+	/* A slot in use at the end keeps everything below it. */
+	last = slots->entries[--slots->nr];
+	put_slots(slots);
+	vswap_shrink();
+	KUNIT_EXPECT_GT(test, (unsigned long)vswap_si->max, swp_offset(last));
+	KUNIT_EXPECT_EQ(test, swp_swapcount(last), 1);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+
+	/* So does somebody who may be looking an entry up. */
+	si = get_swap_device(last);
+	KUNIT_ASSERT_NOT_NULL(test, si);
+	grown = vswap_space.nr_pages;
+	swap_put_entries_direct(last, 1);
+	vswap_shrink();
+	KUNIT_EXPECT_EQ(test, vswap_space.nr_pages, grown);
+	KUNIT_EXPECT_FALSE(test, swap_cache_has_folio(last));
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	put_swap_device(si);
+
+	vswap_shrink();
+	KUNIT_EXPECT_LE(test, vswap_space.nr_pages, pages);
+	KUNIT_EXPECT_LE(test, vswap_metadata_bytes(), (unsigned long)SZ_64K);
+	KUNIT_EXPECT_NULL(test, get_swap_device(last));
+	KUNIT_EXPECT_LE(test, (unsigned long)vswap_si->max, swp_offset(last));
+}
+
+/* Races */
+
+struct racer {
+	struct kunit *test;
+	struct folio *folio;
+	struct slot_list *slots;
+	unsigned long rounds;
+};
+
+static int race_slots(void *data)
+{
+	struct racer *racer = data;
+
+	/* The stub is for the tasks of this test. */
+	current->kunit_test = racer->test;
+	while (!kthread_should_stop()) {
+		fill_slots(racer->slots, racer->folio);
+		put_slots(racer->slots);
+		racer->rounds++;
+	}
+	current->kunit_test = NULL;
+	return 0;
+}
+
+static int race_lookups(void *data)
+{
+	struct racer *racer = data;
+	unsigned long offset = 1;
+
+	while (!kthread_should_stop()) {
+		swp_entry_t entry = swp_entry(vswap_si->type, offset);
+		struct swap_info_struct *si = get_swap_device(entry);
+
+		/* Entries that may be anything by now: free, or given back. */
+		offset = offset * 69069 % (8 * slots_per_page()) + 1;
+		if (!si)
+			continue;
+		swap_cache_has_folio(entry);
+		swap_cluster_unlock(swap_cluster_lock(si, swp_offset(entry)));
+		put_swap_device(si);
+		racer->rounds++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Slots come and go while the space grows and shrinks under lookups. */
+static void race_resizing(struct kunit *test)
+{
+	struct task_struct *tasks[3];
+	struct racer racers[3];
+	unsigned long end;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		racers[i] = (struct racer){ .test = test };
+		if (i == 2)
+			continue;
+		racers[i].folio = new_folio(test, 0);
+		racers[i].slots = new_slot_list(test, 2 * slots_per_page());
+	}
+	for (i = 0; i < 3; i++) {
+		tasks[i] = kthread_run(i < 2 ? race_slots : race_lookups,
+				       &racers[i], "vswap-race/%d", i);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(tasks[i]));
+	}
+	for (end = jiffies + 2 * HZ; time_before(jiffies, end); msleep(1)) {
+		vswap_shrink();
+		KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	}
+	for (i = 0; i < 3; i++) {
+		kthread_stop(tasks[i]);
+		KUNIT_EXPECT_GT(test, racers[i].rounds, 0);
+	}
+}
+
+static struct kunit_case vswap_cases[] = {
+	KUNIT_CASE(alloc_every_order),
+	KUNIT_CASE(zero_slot),
+	KUNIT_CASE(count_overflow),
+	KUNIT_CASE(release_in_runs),
+	KUNIT_CASE(backing_transitions),
+	KUNIT_CASE(table_failures),
+	KUNIT_CASE(no_tables),
+	KUNIT_CASE_SLOW(grow_on_demand),
+	KUNIT_CASE_SLOW(grow_ahead),
+	KUNIT_CASE_SLOW(shrink),
+	KUNIT_CASE_SLOW(race_resizing),
+	{}
+};
+
+static struct kunit_suite vswap_suite = {
+	.name = "vswap_space",
+	.init = vswap_test_init,
+	.exit = vswap_test_exit,
+	.test_cases = vswap_cases,
+};
+kunit_test_suite(vswap_suite);
+
+MODULE_DESCRIPTION("KUnit tests of virtual swap");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The data structures of mm/vswap that need no kernel, under ASAN, LSAN and UBSAN."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+VSWAP = HERE.parents[1] / "kernel" / "mm" / "vswap"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """backing_user, built from the kernel's own header."""
+    out = tmp_path_factory.mktemp("userspace") / "backing_user"
+    flags = "-std=gnu11 -g -O1 -Wall -Wextra -Werror -fno-sanitize-recover=all"
+    command = ["gcc", *flags.split(), "-fsanitize=address,undefined", f"-I{VSWAP}", f"-I{HERE}"]
+    subprocess.run([*command, "-o", str(out), str(HERE / "backing_user.c")], check=True)
+    return out
+
+
+def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "20261121"])
+def test_every_object_is_freed_once(program: Path, seed: str) -> None:
+    result = run(program, seed)
+    assert result.returncode == 0, result.stderr
+    assert "objects stored and freed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "report"), [("leak", "LeakSanitizer"), ("double", "double-free")]
+)
+def test_the_sanitizers_watch(program: Path, fault: str, report: str) -> None:
+    result = run(program, "1", fault)
+    assert result.returncode != 0
+    assert report in result.stderr
