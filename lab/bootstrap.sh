@@ -41,13 +41,14 @@ install_packages() {
 	say "installing Debian packages:$1"
 	# shellcheck disable=SC2086  # lists on purpose
 	set -- $1
-	export DEBIAN_FRONTEND=noninteractive
 	# A machine that only just started has no package lists: update when the first try fails.
-	$root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "$@" >&2 2>/dev/null ||
-		{ $root apt-get -qq update >&2 &&
-		  $root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "$@" >&2; } ||
-		{ say "installing failed; run: sudo apt-get update && sudo apt-get install --no-install-recommends $*"
-		  exit 1; }
+	install="$root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends"
+	$install "$@" >/dev/null 2>&1 || {
+		$root apt-get -qq update >/dev/null && $install "$@" >/dev/null
+	} || {
+		say "installing failed; run: sudo apt-get update && sudo apt-get install --no-install-recommends $*"
+		exit 1
+	}
 }
 
 check_commands() {
@@ -88,7 +89,8 @@ make_environment() {
 			touch "$venv/.complete"
 		else
 			rm -rf "$venv"
-			say "pip could not install the Python packages (no network?): $(tail -n 1 "$log"); log: $log"
+			reason=$(grep -m 1 -i error "$log" || tail -n 1 "$log")
+			say "pip could not install the Python packages (no network?): $reason; log: $log"
 			exit 1
 		fi
 	) 9>"$cache/venv/.lock"

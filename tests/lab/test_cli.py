@@ -183,7 +183,7 @@ def test_bootstrap_installs_with_sudo(tmp_path: Path, cache: Path) -> None:
     fakes.write_tree(cache / "venv" / key, {".complete": ""})
     done = bootstrap(tmp_path, dpkg=installed("bison"), sudo=True)
     assert (done.returncode, done.stdout) == (0, f"{cache}/venv/{key}/bin/python\n")
-    assert (tmp_path / "log").read_text() == "apt-get -qq -y install --no-install-recommends bison\n"
+    assert (tmp_path / "log").read_text() == "apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends bison\n"
 
 
 def test_bootstrap_elsewhere_names_commands(tmp_path: Path) -> None:
