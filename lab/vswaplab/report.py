@@ -77,9 +77,9 @@ class Report:
         if self.result.status in ("timeout", "panic", "lost"):
             return {"timeout": "timed out", "panic": "kernel panic", "lost": "machine lost"}[self.result.status]
         if self.result.splats:
-            return "kernel complained"
+            return "kernel splat"
         if self.out_of_memory:
-            return "killed: no memory"
+            return "out of memory"
         return "NOT verified"
 
 
@@ -133,13 +133,10 @@ def ratio_at_peak(result: GuestResult) -> float | None:
 
 
 def _per_slot(counters: Counters) -> str:
-    if not counters.metadata_bytes:
-        return _NOTHING
-    size = format_size(counters.metadata_bytes)
     # With few slots the fixed part hides what a slot costs.
-    if counters.slots_used < 1000:
-        return size
-    return f"{size} ({counters.metadata_bytes / counters.slots_used:.1f} B/slot)"
+    if not counters.metadata_bytes or counters.slots_used < 1000:
+        return _NOTHING
+    return f"{counters.metadata_bytes / counters.slots_used:.1f} B"
 
 
 def _rows(report: Report) -> list[tuple[str, str]]:
@@ -151,17 +148,18 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("memory given", format_size(spec.mem_bytes)),
         ("swap device", spec.swap),
         ("working set", format_size(report.verdict.bytes)),
-        ("stored compressed in", format_size(stored_peak(result))),
-        ("compression ratio", f"{ratio:.2f}" if ratio else _NOTHING),
+        ("compressed to", format_size(stored_peak(result))),
+        ("ratio", f"{ratio:.2f}" if ratio else _NOTHING),
         ("slots in use", f"{peak.slots_used:,}"),
         ("  zero", f"{peak.zero:,}"),
         ("  zswap", f"{peak.zswap:,}"),
         ("  physical", f"{peak.physical:,}"),
-        ("device slots used", f"{result.device_slots_peak:,}"),
-        ("metadata", _per_slot(peak)),
-        ("pages swapped out", f"{swapped_out:,}"),
-        ("pages swapped in", f"{swapped_in:,}"),
-        ("slots left at the end", f"{result.end.slots_used:,}"),
+        ("device slots", f"{result.device_slots_peak:,}"),
+        ("metadata", format_size(peak.metadata_bytes) if peak.metadata_bytes else _NOTHING),
+        ("  per slot", _per_slot(peak)),
+        ("swapped out", f"{swapped_out:,}"),
+        ("swapped in", f"{swapped_in:,}"),
+        ("slots at end", f"{result.end.slots_used:,}"),
         ("swapoff", format_seconds(result.swapoff_seconds) if result.swapoff_seconds is not None else _NOTHING),
         ("time", format_seconds(result.seconds) if result.seconds is not None else _NOTHING),
         ("result", report.verdict_text()),

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import re
 import select
 import shutil
 import signal
@@ -29,6 +30,8 @@ STEP = 0.1  # seconds between two looks at the machine and the clock
 PIPE_BYTES = 1 << 20
 CONSOLE_MAX = 64 << 20  # bytes of the console that are read back: its end is what counts
 _F_SETPIPE_SZ = 1031
+# What guest-init prints when it gives up, also before it has a channel.
+_LAST_WORDS = re.compile(r"^(?:\[[^]]*\] )?guest-init: (.*)$", re.MULTILINE)
 
 
 def machine_for(arch: str) -> Machine:
@@ -148,6 +151,8 @@ def judge(result: GuestResult, in_time: bool, bye: bool) -> None:
     result.splats += splats.find_leaks(result.leaks or "")
     if result.status == "refused":
         return
+    if result.error is None and not bye and (said := _LAST_WORDS.search(result.console)):
+        result.error = said[1].strip()
     if splats.panicked(result.console):
         result.status = "panic"
     elif not in_time:
