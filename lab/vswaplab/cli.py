@@ -91,10 +91,15 @@ def run(argv: Sequence[str]) -> int:
         level=logging.INFO if options.verbose else logging.WARNING, format="%(message)s", stream=sys.stderr
     )
     module = importlib.import_module(found[0].module)
-    parser = Parser(prog=f"vswap {found[0].name}", description=module.__doc__)
+    parser = Parser(prog=f"vswap {found[0].name}", description=module.__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     module.add_arguments(parser)
-    code: int = module.main(parser.parse_args(options.arguments))
+    if hasattr(module, "REST"):  # what it does not know is for another program
+        args, rest = parser.parse_known_args(options.arguments)
+        setattr(args, module.REST, rest)
+    else:
+        args = parser.parse_args(options.arguments)
+    code: int = module.main(args)
     sys.stdout.flush()
     return code
 

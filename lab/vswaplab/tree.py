@@ -72,7 +72,9 @@ def make(
         repo.commit(f"Linux {version}\n")
         if kernel:
             progress.update("committing ours")
-        _commit_ours(repo, changes, kernel) if kernel else _mark(repo, None)
+            _commit_ours(repo, changes, kernel)
+        else:
+            _mark(repo, None)
         if target.is_dir():
             target.rmdir()
 

@@ -62,6 +62,25 @@ def test_exit_codes(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ([], []),
+        (["-k", "name", "-x"], ["-k", "name", "-x"]),
+        (["--long", "tests/lab", "-q"], ["--long", "tests/lab", "-q"]),
+        (["tests/lab", "--long"], ["--long", "tests/lab"]),
+    ],
+)
+def test_test_hands_its_arguments_to_pytest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str], given: list[str]
+) -> None:
+    became: list[list[str]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "execv", lambda program, argv: became.append(argv))
+    vswap("test", *words)
+    assert became[0][1:] == ["-m", "pytest", *given]
+
+
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     for command in cli.available():
         with pytest.raises(SystemExit) as caught:
@@ -183,7 +202,8 @@ def test_bootstrap_installs_with_sudo(tmp_path: Path, cache: Path) -> None:
     fakes.write_tree(cache / "venv" / key, {".complete": ""})
     done = bootstrap(tmp_path, dpkg=installed("bison"), sudo=True)
     assert (done.returncode, done.stdout) == (0, f"{cache}/venv/{key}/bin/python\n")
-    assert (tmp_path / "log").read_text() == "apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends bison\n"
+    log = (tmp_path / "log").read_text()
+    assert log == "apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends bison\n"
 
 
 def test_bootstrap_elsewhere_names_commands(tmp_path: Path) -> None:

@@ -11,17 +11,18 @@ import sys
 
 from vswaplab import paths
 
+REST = "pytest"  # the attribute that takes the arguments this command does not know
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of "vswap test"."""
     parser.add_argument("--long", action="store_true", help="run the tests that take minutes as well")
-    parser.add_argument("pytest", nargs=argparse.REMAINDER, metavar="...", help="arguments for pytest")
+    parser.epilog = "Everything else goes to pytest: paths, -k, -x, --collect-only, ..."
 
 
 def main(args: argparse.Namespace) -> int:
     """Become pytest, in the repository's top directory; its exit code is the command's."""
-    words = args.pytest[1:] if args.pytest[:1] == ["--"] else args.pytest
-    argv = [sys.executable, "-m", "pytest", *(["--long"] if args.long else []), *words]
+    argv = [sys.executable, "-m", "pytest", *(["--long"] if args.long else []), *args.pytest]
     os.chdir(paths.repo_root())
     sys.stdout.flush()
     os.execv(sys.executable, argv)
