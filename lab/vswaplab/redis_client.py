@@ -5,8 +5,8 @@ Runs inside the guest with any Python 3.11, alone, without the rest of the packa
     python3 redis_client.py SOCKET BYTES RESULT.json
 """
 
-import hashlib
 import json
+import random
 import socket
 import sys
 import time
@@ -14,20 +14,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 VALUE = 4000  # bytes; with Redis's header just below the allocator's class of 4096
+NOISE = VALUE // 5  # bytes of a value that do not compress
+PARAGRAPH = 600  # bytes of text, repeated to fill a value
 BATCH = 64  # values per round trip
 WORDS = (
     b"the page is in memory and the slot names it while the kernel moves what is cold to where there is room"
 ).split()
+# Values are cut from these, so that making one costs next to nothing, also in an emulator.
+_random = random.Random(7)
+_TEXT = b" ".join(_random.choices(WORDS, k=20_000))
+_NOISE = _random.randbytes(100_000)
 
 
 def value(number: int) -> bytes:
     """The value of key ``number``: text-like, but for a fifth that does not compress."""
-    seed = hashlib.blake2b(number.to_bytes(8, "little"), digest_size=64).digest()
-    text = b" ".join(WORDS[byte % len(WORDS)] for byte in seed)
-    random = hashlib.shake_128(seed).digest(VALUE // 5)
+    place = number * 2654435761 % (1 << 32)
     head = b"document %d\n" % number
-    body = (text + b"\n") * (VALUE // len(text) + 1)
-    return (head + random + body)[:VALUE]
+    at, noise_at = place % (len(_TEXT) - PARAGRAPH), (place >> 5) % (len(_NOISE) - NOISE)
+    text = _TEXT[at : at + PARAGRAPH] * (VALUE // PARAGRAPH + 1)
+    return head + _NOISE[noise_at : noise_at + NOISE] + text[: VALUE - NOISE - len(head)]
 
 
 class Redis:
