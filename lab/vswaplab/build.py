@@ -84,6 +84,10 @@ def make_command(kernel: str, arch: str, out: Path, jobs: int) -> list[str]:
     return ["make", f"-j{jobs}", f"ARCH={arch}", f"O={out.name}", f"LOCALVERSION=-{kernel}"]
 
 
+# What mainline needs as well for the guests to be comparable: without it User-Mode Linux with two
+# CPUs does not take a page away from a process that another CPU runs, and reclaim corrupts memory.
+BASE_FIXES = "arch/um"
+
 _FIXED = {  # the same inputs give the same image
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
     "KBUILD_BUILD_USER": "vswap",
@@ -204,13 +208,14 @@ def build_in(
 
 
 def source_tree(kernel: str, *, runner: Runner = SYSTEM, progress: Progress | None = None) -> Tree:
-    """The source tree for a kernel, up to date with kernel/ (mainline: the pristine base).
+    """The source tree for a kernel, up to date with kernel/.
 
-    Raises SourceError and TreeError.
+    "mainline" is the base with BASE_FIXES and nothing else. Raises SourceError and TreeError.
     """
     ours = kernel != "mainline"
+    under = "" if ours else BASE_FIXES
     found = source.fetch(verify=False, runner=runner, progress=progress)
-    edits = overlay.content_hash(paths.kernel_dir()) if ours else "none"
+    edits = overlay.content_hash(paths.kernel_dir(), under)
     path = paths.cache_dir() / "build" / ("vswap" if ours else "mainline")
     tree = Tree(path, f"{found.sha256}-{edits}")
     mark = path / ".vswap-identity"
@@ -219,7 +224,7 @@ def source_tree(kernel: str, *, runner: Runner = SYSTEM, progress: Progress | No
             return tree
         base = source.pristine(found, runner=runner, progress=progress)
         (progress or Silent()).update(f"preparing the {path.name} tree")
-        changes = overlay.render(paths.kernel_dir(), base, runner) if ours else {}
+        changes = overlay.render(paths.kernel_dir(), base, runner, under)
         mark.unlink(missing_ok=True)
         buildtree.sync(path, base, found.sha256, changes)
         paths.write_file(mark, tree.identity.encode())

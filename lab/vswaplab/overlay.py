@@ -41,9 +41,12 @@ class Content:
 Overlay = dict[str, Content | None]
 
 
-def files(kernel: Path) -> Iterator[tuple[str, Path]]:
-    """Path below kernel/ and file, sorted, META left out. Raises TreeError for a symbolic link."""
-    for path in sorted(kernel.rglob("*")):
+def files(kernel: Path, under: str = "") -> Iterator[tuple[str, Path]]:
+    """Path below kernel/ and file, sorted, META left out; only what is under a folder, if one is given.
+
+    Raises TreeError for a symbolic link.
+    """
+    for path in sorted((kernel / under).rglob("*")):
         name = path.relative_to(kernel).as_posix()
         if path.is_symlink():
             raise TreeError(f"kernel/{name} is a symbolic link; kernel/ holds plain files only")
@@ -51,10 +54,10 @@ def files(kernel: Path) -> Iterator[tuple[str, Path]]:
             yield name, path
 
 
-def content_hash(kernel: Path) -> str:
+def content_hash(kernel: Path, under: str = "") -> str:
     """A checksum over every name, mode and byte in kernel/ that ends up in a tree."""
     digest = hashlib.sha256()
-    for name, path in files(kernel):
+    for name, path in files(kernel, under):
         data = path.read_bytes()
         digest.update(f"{name}\0{os.access(path, os.X_OK)}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()
@@ -105,13 +108,13 @@ def apply_patch(patch: Path, name: str, base: Path, runner: Runner = SYSTEM) -> 
         return read_content(target) if target.exists() else None
 
 
-def render(kernel: Path, base: Path, runner: Runner = SYSTEM) -> Overlay:
+def render(kernel: Path, base: Path, runner: Runner = SYSTEM, under: str = "") -> Overlay:
     """Everything kernel/ changes in ``base``, computed without writing anything.
 
     Raises TreeError when a patch does not apply or a whole file is one of the base's.
     """
     result: Overlay = {}
-    for name, path in files(kernel):
+    for name, path in files(kernel, under):
         if name.endswith(PATCH):
             target = name.removesuffix(PATCH)
             content = apply_patch(path.resolve(), target, base, runner)

@@ -16,9 +16,7 @@ MODES = ("always", "auto", "never")
 MEM_MIN, MEM_MAX = 48 << 20, 64 << 30
 SWAP_MIN = 1 << 20
 CPUS_MAX = {"um": 4, "x86_64": 8}  # CONFIG_NR_CPUS
-# User-Mode Linux 7.3 does not take a page away from a process that runs on another CPU: with two
-# CPUs reclaim corrupts memory (flush_tlb_page() of arch/um only marks the range).
-CPUS_DEFAULT = {"um": 1, "x86_64": 2}
+CPUS_DEFAULT = 2
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class GuestSpec:
     @property
     def cpus_used(self) -> int:
         """The number of CPUs that the guest gets."""
-        return CPUS_DEFAULT[self.kernel.arch] if self.cpus is None else self.cpus
+        return CPUS_DEFAULT if self.cpus is None else self.cpus
 
     def check(self) -> None:
         """Raise UsageError for a value that no guest can be given."""
