@@ -17,7 +17,7 @@ _RESULT = re.compile(r"^( *)(not )?ok (\d+)(?: -)? ?(.*)$")
 _PLAN = re.compile(r"^( *)1\.\.(\d+)(?: *# *SKIP.*)?$")
 _VERSION = re.compile(r"^( *)(?:K?TAP) version \d+$")
 _SUBTEST = re.compile(r"^( *)# Subtest: (.*)$")
-_SKIP = re.compile(r"\s*# *SKIP\b *(.*)$", re.IGNORECASE)
+_SKIP = re.compile(r"(?:^|\s)# *SKIP\b *(.*)$", re.IGNORECASE)
 _INDENT = 4
 _KEEP = 30  # lines of explanation
 
@@ -79,7 +79,7 @@ class _Parser:
 
     def _result(self, depth: int, failed: bool, number: int, rest: str) -> None:
         skip = _SKIP.search(rest)
-        name = (rest[: skip.start()] if skip else rest).strip() or str(number)
+        name = rest.partition(" #")[0].strip() or str(number)
         status: Status = "fail" if failed else "skip" if skip else "pass"
         message = "\n".join(self.noise) if failed else skip[1] if skip else ""
         inner = self.levels.pop(depth + 1, None)

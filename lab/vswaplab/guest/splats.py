@@ -65,7 +65,7 @@ _START = re.compile("|".join(_AT_START))
 _WITHIN = re.compile("|".join(_ANYWHERE))
 _ALLOCATION = re.compile(r"(.*?): page allocation failure: order:0, mode:\S*GFP_HIGHUSER_MOVABLE")
 _PANIC = re.compile(r"Kernel panic - not syncing")
-_OOM = re.compile(r"(?:^|\W)(?:Out of memory|Memory cgroup out of memory)[^:]*: Killed process \d+ \((.*?)\)")
+_OOM = re.compile(r"(?:^|\W)(?:Out of|Memory cgroup out of) memory[^:]*: Killed process \d+ \((.*?)\) total-vm:")
 
 
 def without_stamp(line: str) -> str:

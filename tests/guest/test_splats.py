@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Complaints of the kernel in recorded consoles: all found, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from vswaplab.guest import splats
+
+CONSOLES = Path(__file__).parent / "consoles"
+# Lines of complaints.txt that only explain a complaint.
+EXPLANATIONS = (
+    "Linux version", "------------[ cut", "Modules linked", "====", "7.3.4-vswap", "mm/swap_state.c:77 suspicious",
+    "in_atomic()", "Read of size",
+)  # fmt: skip
+
+
+def console(name: str) -> str:
+    return (CONSOLES / f"{name}.txt").read_text()
+
+
+def complaints() -> list[str]:
+    """The lines of complaints.txt that each are a complaint of their own."""
+    lines = [splats.without_stamp(line) for line in console("complaints").splitlines()]
+    return [line for line in lines if not line.startswith(EXPLANATIONS)]
+
+
+@pytest.mark.parametrize("line", complaints())
+def test_each_complaint_alone_is_found(line: str) -> None:
+    stamped = f"[   12.345678] {line}\n"
+    assert splats.find(stamped) == [line]
+    assert splats.find(line) == [line]
+
+
+def test_all_complaints_in_order() -> None:
+    assert [line for line in splats.find(console("complaints")) if line in complaints()] == complaints()
+    assert len(complaints()) == 33
+
+
+@pytest.mark.parametrize(
+    "name", ["clean-um-release", "clean-um-debug-faults", "oom-um", "clean-x86_64-release", "oom-memcg-um-debug"]
+)
+def test_real_logs_without_a_complaint(name: str) -> None:
+    assert splats.find(console(name)) == []
+    assert not splats.panicked(console(name))
+
+
+def test_a_real_panic() -> None:
+    assert splats.panicked(console("panic-sysrq"))
+    assert splats.find(console("panic-sysrq")) == ["Kernel panic - not syncing: sysrq triggered crash"]
+
+
+@pytest.mark.parametrize(
+    ("name", "killed"),
+    [
+        ("oom-um", ["swapcheck"]),
+        ("oom-memcg-um-debug", ["python3"]),
+        ("clean-um-release", []),
+    ],
+)
+def test_oom_kills(name: str, killed: list[str]) -> None:
+    assert splats.oom_kills(console(name)) == killed
+
+
+def test_oom_kill_of_a_name_with_parentheses() -> None:
+    line = "[ 9.0] Out of memory (oom_kill_allocating_task): Killed process 7 ((sd-pam)) total-vm:1kB\n"
+    assert splats.oom_kills(line) == ["(sd-pam)"]
+
+
+def test_a_victims_last_allocation_belongs_to_its_kill() -> None:
+    failure = ": page allocation failure: order:0, mode:0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), nodemask=(null)"
+    kill = "Out of memory: Killed process 33 (swapcheck) total-vm:525536kB\n"
+    assert splats.find(f"{kill}swapcheck{failure}\n") == []
+    assert splats.find(f"swapcheck{failure}\n") == [f"swapcheck{failure}"]
+    assert splats.find(f"{kill}kswapd0{failure}\n") == [f"kswapd0{failure}"]
+
+
+def test_a_complaint_is_reported_once_and_the_list_is_bounded() -> None:
+    assert splats.find("WARNING: a at b\nWARNING: a at b\n") == ["WARNING: a at b"]
+    flood = "".join(f"WARNING: number {n}\n" for n in range(1000))
+    assert len(splats.find(flood)) == splats.MAX_SPLATS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RETBleed: WARNING: Spectre v2 mitigation leaves CPU vulnerable to RETBleed attacks!",
+        "rcu: \tRCU lockdep checking is enabled.",
+        "Lock dependency validator: Copyright (c) 2006 Red Hat, Inc., Ingo Molnar",
+        "kmemleak: Kernel memory leak detector initialized (mem pool available: 39779)",
+        "swapcheck[43]: segfault at 7f7fffb49968 ip 000000000048b3b3 sp 00007f7fffb49938 error 0",
+        "swapcheck invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0",
+        "FAULT_INJECTION: forcing a failure.",
+        "page_owner is disabled",
+        "INFO: lots of memory",
+    ],
+)
+def test_harmless_lines(line: str) -> None:
+    assert splats.find(f"[    1.000000] {line}\n") == []
+
+
+def test_leaks() -> None:
+    first, second = splats.find_leaks(console("kmemleak"))
+    assert first == (
+        "kmemleak: unreferenced object 0xffff888003c4f000 (size 64), allocated in kmem_cache_alloc_noprof"
+        " < zswap_store < swap_writeout < shrink_folio_list < evict_folios"
+    )
+    assert second.endswith("(size 4096), allocated in kmemleak_alloc < vswap_reserve_fill")
+    assert splats.find_leaks("") == []
