@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Types, the answers of a guest, and pieces of the scripts that run in it."""
+
+import json
+from typing import Any, Protocol
+
+from vswaplab.guest import GuestResult
+
+MIB = 1 << 20
+
+
+class Boot(Protocol):
+    """The fixture boot_guest."""
+
+    def __call__(
+        self, text: str, *, kernel: str = "vswap", arch: str = "um", flavour: str = "debug", **fields: Any
+    ) -> GuestResult:
+        """Boot a guest, run the script in it, and insist on a clean end."""
+
+
+def answer(result: GuestResult, name: str) -> Any:
+    """A JSON file that the script wrote into $RESULTS."""
+    return json.loads(result.files[name])
+
+
+def number(result: GuestResult, name: str) -> int:
+    """A file with one number."""
+    return int(result.files[name])
+
+
+def fields(result: GuestResult, name: str) -> dict[str, int]:
+    """A file of lines "name number", such as memory.events."""
+    pairs = (line.split() for line in result.files[name].splitlines())
+    return {key: int(value) for key, value in pairs}
+
+
+# Run before every script. group NAME makes a control group, in_group NAME COMMAND... runs in it.
+PRELUDE = """
+set -u
+V=/sys/kernel/mm/vswap Z=/sys/module/zswap/parameters CG=/sys/fs/cgroup
+echo +memory > $CG/cgroup.subtree_control 2>/dev/null
+group() { mkdir -p $CG/$1; }
+in_group() { g=$1; shift; ( echo 0 > $CG/$g/cgroup.procs && exec "$@" ); }
+keep() { cat "$2" > $RESULTS/$1; }
+verify() { cat /sys/kernel/debug/vswap/verify; }
+# what was freed goes a moment later
+settle() { i=0; while [ $i -lt 50 ] && [ "$(cat $V/slots_used)" != 0 ]; do sleep 0.1; i=$((i+1)); done; }
+"""
+
+
+def script(text: str) -> str:
+    """A whole script."""
+    return PRELUDE + text

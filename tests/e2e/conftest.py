@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Boot a guest for an end-to-end test, and accept no complaint of its kernel."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.e2e.common import Boot, script
+from vswaplab import workloads
+from vswaplab.build import BuiltKernel
+from vswaplab.guest import GuestResult, GuestSpec, boot
+
+
+@pytest.fixture(scope="session")
+def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel]) -> Boot:
+    """boot_guest(script, kernel=, arch=, flavour=, and fields of GuestSpec) -> GuestResult.
+
+    The guest must come to its regular end, its kernel must not complain, and the walk over all
+    invariants, which ends every guest of a debug kernel with virtual swap, must find nothing.
+    """
+
+    def run(
+        text: str, *, kernel: str = "vswap", arch: str = "um", flavour: str = "debug", **fields: Any
+    ) -> GuestResult:
+        settings: dict[str, Any] = {"pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
+        whole = f"PATH={workloads.build()}:$PATH\n" + script(text)
+        result = boot(GuestSpec(kernel=built_kernel(kernel, arch, flavour), script=whole, **settings))
+        said = f"{result.status}: {result.error}\n{result.output}\n{result.console[-4000:]}"
+        assert result.status == "ok", said
+        assert not result.splats, f"{result.splats}\n{said}"
+        if kernel == "vswap" and flavour == "debug":
+            assert result.verify_violations == 0, said
+        return result
+
+    return run

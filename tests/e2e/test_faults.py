@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Allocations fail while memory is swapped: no page is lost, no kernel complaint."""
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, number
+
+pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+
+# Only allocations of the program and what reclaims for it, without sleeping: tables, zswap objects.
+SCRIPT = """
+F=/sys/kernel/debug/%s
+echo 1 > $F/task-filter; echo 0 > $F/verbose; echo 1 > $F/interval; echo -1 > $F/times
+[ -e $F/min-order ] && echo 0 > $F/min-order
+echo %d > $F/probability
+group a; echo 24M > $CG/a/memory.max
+cat > /run/job <<'EOF'
+echo 1 > /proc/self/make-it-fail
+exec swapcheck --mode anon,mremap,munmap,churn --size 40M --seconds 6 --zero 10 --random 3 --rewrite 20 \\
+  --passes 2 --reclaim --json
+EOF
+in_group a sh /run/job > $RESULTS/out.json
+echo 0 > $F/probability
+verify > $RESULTS/verify
+settle
+"""
+
+
+@pytest.mark.parametrize(("kind", "percent"), [("failslab", 20), ("fail_page_alloc", 20)])
+def test_failing_allocations(boot_guest: Boot, kind: str, percent: int) -> None:
+    result = boot_guest(SCRIPT % (kind, percent), mem_bytes=300 * MIB)
+    report = answer(result, "out.json")
+    assert report["verified"] is True, report
+    assert number(result, "verify") == 0
+    assert result.end.slots_used == 0

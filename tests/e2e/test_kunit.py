@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The KUnit suites of virtual swap, on the debug kernel."""
+
+import pytest
+
+from tests.e2e.common import Boot
+from vswaplab.guest import ktap
+
+pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+
+CASES = {
+    "vswap_backing": {"zswap_word", "slot_word", "invalid_words", "runs", "random_runs"},
+    "vswap_space": {
+        "alloc_every_order", "zero_slot", "count_overflow", "release_in_runs", "backing_transitions",
+        "table_failures", "no_tables", "grow_on_demand", "grow_ahead", "shrink", "race_resizing",
+    },
+}  # fmt: skip
+
+
+def test_all_cases_pass(boot_guest: Boot) -> None:
+    result = boot_guest("true", extra_cmdline=["kunit.autorun=1", "kunit.filter_glob=vswap*"])
+    cases = ktap.parse(result.console)
+    assert {case.name: case.message for case in cases if case.status != "pass"} == {}
+    wanted = {f"{suite}.{name}" for suite, names in CASES.items() for name in names}
+    assert wanted <= {case.name for case in cases}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Control groups: what is charged, what limits, and what stays when a group is removed."""
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, fields, number
+
+pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+
+
+def test_swap_max_zero_does_not_disable_zswap(boot_guest: Boot) -> None:
+    result = boot_guest("""
+group a; echo 20M > $CG/a/memory.max; echo 0 > $CG/a/memory.swap.max
+in_group a swapcheck --size 40M --passes 1 --min-swapped 10M --json > $RESULTS/out.json &
+while kill -0 $! 2>/dev/null; do
+  cat $CG/a/memory.swap.current >> $RESULTS/swap; cat $CG/a/memory.zswap.current >> $RESULTS/zswap; sleep 0.2
+done
+keep events $CG/a/memory.swap.events
+""")
+    assert answer(result, "out.json")["verified"] is True
+    assert set(result.files["swap"].split()) == {"0"}
+    assert max(map(int, result.files["zswap"].split())) > MIB
+    assert fields(result, "events") == {"high": 0, "max": 0, "fail": 0}
+
+
+def test_zswap_max_keeps_pages_in_memory(boot_guest: Boot) -> None:
+    """The group may compress 2 MB; more is refused, stays in memory and is intact."""
+    result = boot_guest("""
+group a; echo 2M > $CG/a/memory.zswap.max
+in_group a swapcheck --size 40M --passes 2 --rewrite 20 --reclaim --json > $RESULTS/out.json &
+while kill -0 $! 2>/dev/null; do cat $CG/a/memory.zswap.current >> $RESULTS/zswap; sleep 0.2; done
+""")
+    assert answer(result, "out.json")["verified"] is True
+    held = max(map(int, result.files["zswap"].split()))
+    assert MIB < held < 4 * MIB  # the limit is checked before each page, not while it is compressed
+
+
+def test_group_removed_while_its_pages_are_swapped(boot_guest: Boot) -> None:
+    """They are the parent's then, read back intact, and nothing of the group is left."""
+    result = boot_guest("""
+group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c
+before=$(grep ^memory /proc/cgroups | cut -f3)
+( echo 0 > $CG/p/c/cgroup.procs
+  exec swapcheck --mode shm-tmpfs --size 24M --reclaim --ready-file /run/ready --wait-file /run/go \
+    --json > $RESULTS/out.json ) & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+keep used $V/slots_used
+for p in $(cat $CG/p/c/cgroup.procs); do echo $p > $CG/p/cgroup.procs; done
+rmdir $CG/p/c; echo $? > $RESULTS/rmdir
+verify > $RESULTS/verify
+touch /run/go; wait $pid; echo $? > $RESULTS/code
+rmdir $CG/p; settle; i=0
+while [ $i -lt 50 ] && [ $(grep ^memory /proc/cgroups | cut -f3) -gt $before ]; do sleep 0.1; i=$((i+1)); done
+echo $before $(grep ^memory /proc/cgroups | cut -f3) > $RESULTS/groups
+""")
+    assert number(result, "rmdir") == 0 and number(result, "verify") == 0
+    assert number(result, "used") > 1000
+    assert answer(result, "out.json")["verified"] is True and number(result, "code") == 0
+    assert result.end.slots_used == 0
+    before, after = map(int, result.files["groups"].split())
+    assert after <= before
+
+
+def test_v1_memsw_stays_balanced(boot_guest: Boot) -> None:
+    """Each swapped page is charged once, and nothing is charged when all is freed."""
+    result = boot_guest(
+        """
+M=/sys/fs/cgroup/memory; [ -d $M ] || M=/sys/fs/cgroup
+mkdir $M/a; echo 20M > $M/a/memory.limit_in_bytes; echo 60M > $M/a/memory.memsw.limit_in_bytes
+( echo 0 > $M/a/cgroup.procs
+  exec swapcheck --size 40M --ready-file /run/ready --wait-file /run/go --json > $RESULTS/out.json ) & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+keep memory $M/a/memory.usage_in_bytes; keep memsw $M/a/memory.memsw.usage_in_bytes
+touch /run/go; wait $pid; settle
+echo 0 > $M/a/memory.force_empty; sleep 1
+keep left $M/a/memory.memsw.usage_in_bytes
+rmdir $M/a; echo $? > $RESULTS/rmdir
+""",
+        cgroup=1,
+    )
+    assert answer(result, "out.json")["verified"] is True
+    assert number(result, "memory") <= 20 * MIB
+    assert 38 * MIB < number(result, "memsw") < 46 * MIB
+    assert number(result, "left") < MIB and number(result, "rmdir") == 0

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every mode of swapcheck, byte by byte, with no swap device and less memory than data."""
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, number
+from vswaplab.guest import GuestResult
+
+pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+
+MODES = [
+    "anon", "shm-tmpfs", "shm-memfd", "fork", "fork-many", "dontneed", "free", "pageout", "mremap",
+    "munmap", "ksm", "churn",
+]  # fmt: skip
+
+SCRIPT = """
+mount -o remount,size=200M /dev/shm
+echo 1 > /sys/kernel/mm/ksm/run; echo 20000 > /sys/kernel/mm/ksm/pages_to_scan
+for mode in %s; do
+  group $mode; echo 20M > $CG/$mode/memory.max
+  in_group $mode swapcheck --mode $mode --size 32M --zero 10 --same 5 --text 15 --random 3 \\
+    --children 6 --reclaim --rewrite 20 --seconds 6 --passes 1 --json > $RESULTS/$mode.json
+  echo $? > $RESULTS/$mode.code
+  verify > $RESULTS/$mode.verify
+  cat $CG/$mode/memory.swap.current > $RESULTS/$mode.swap
+  [ $mode = ksm ] && echo 2 > /sys/kernel/mm/ksm/run
+  rmdir $CG/$mode
+done
+settle
+"""
+
+
+@pytest.fixture(scope="module")
+def all_modes(boot_guest: Boot) -> GuestResult:
+    """One guest that runs them one after the other, each in a control group of its own."""
+    return boot_guest(SCRIPT % " ".join(MODES), mem_bytes=300 * MIB, timeout=900.0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_mode(all_modes: GuestResult, mode: str) -> None:
+    report = answer(all_modes, f"{mode}.json")
+    assert report["verified"] is True, report
+    assert number(all_modes, f"{mode}.code") == 0
+    assert number(all_modes, f"{mode}.verify") == 0
+    assert report["mismatches"] == 0 and report["checks"] >= report["pages"] > 0
+    assert report["modes"][0]["swapped_bytes"] > 0 or mode in ("ksm", "churn", "shm-tmpfs", "shm-memfd")
+    assert number(all_modes, f"{mode}.swap") == 0  # nothing is charged that is on no device
+
+
+def test_all_slots_are_freed(all_modes: GuestResult) -> None:
+    assert all_modes.end.slots_used == 0 and all_modes.end.zswap == 0 and all_modes.end.zero == 0
+    assert all_modes.peak.slots_used > 2000 and all_modes.peak.physical == 0

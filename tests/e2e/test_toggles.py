@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+"""zswap, its compressor, the mode and the pool change while memory is being swapped."""
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, number
+
+pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+
+UNDER_LOAD = """
+group a; echo 30M > $CG/a/memory.high
+in_group a swapcheck --mode churn --size 48M --threads 2 --seconds 8 --json > $RESULTS/out.json & pid=$!
+n=0
+while kill -0 $pid 2>/dev/null; do %s
+  n=$((n+1)); sleep 0.1
+done
+echo $n > $RESULTS/rounds
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        'echo N > $Z/enabled; sleep 0.2; echo Y > $Z/enabled',
+        'for c in lz4 zstd lzo; do echo $c > $Z/compressor; sleep 0.2; done',
+        'for m in never always auto; do echo $m > $V/mode; sleep 0.1; done',
+        'echo 1 > $Z/max_pool_percent; sleep 0.2; echo 80 > $Z/max_pool_percent',
+    ],
+    ids=["zswap", "compressor", "mode", "pool"],
+)
+def test_under_load(boot_guest: Boot, change: str) -> None:
+    result = boot_guest(UNDER_LOAD % change)
+    report = answer(result, "out.json")
+    assert report["verified"] is True, report
+    assert number(result, "rounds") >= 5
+    assert result.samples[-1].vmstat.get("zswpout", 1) > 0
+
+
+def test_mode_takes_three_words(boot_guest: Boot) -> None:
+    result = boot_guest(
+        """
+keep boot $V/mode
+for m in auto always never; do echo $m > $V/mode; cat $V/mode; done > $RESULTS/modes
+echo sometimes > $V/mode 2>/dev/null; echo $? > $RESULTS/bad
+keep after $V/mode
+grep -H . $V/* > $RESULTS/all
+""",
+        mode="always",
+    )
+    assert result.files["boot"].strip() == "always"
+    assert result.files["modes"].split() == ["auto", "always", "never"]
+    assert number(result, "bad") != 0 and result.files["after"].strip() == "never"
+    names = {line.rsplit("/", 1)[1].partition(":")[0] for line in result.files["all"].splitlines()}
+    assert names == {
+        "mode", "slots_used", "slots_max", "zero", "zswap", "physical", "cached", "metadata_bytes",
+    }  # fmt: skip
+
+
+def test_never_is_mainline_without_swap(boot_guest: Boot) -> None:
+    result = boot_guest("swapcheck --size 16M --pageout --json > $RESULTS/out.json", mode="never")
+    assert answer(result, "out.json")["verified"] is True
+    assert result.peak.slots_used == 0 and result.peak.zswap == 0
+
+
+@pytest.mark.parametrize(("mode", "virtual"), [("auto", False), ("always", True)])
+def test_with_a_device(boot_guest: Boot, mode: str, virtual: bool) -> None:
+    """auto leaves a machine with a swap device as it was; always uses virtual slots."""
+    result = boot_guest(
+        "swapcheck --size 24M --pageout --passes 1 --json > $RESULTS/out.json; settle",
+        mode=mode,
+        swap="file:128M",
+    )
+    assert answer(result, "out.json")["verified"] is True
+    assert (result.peak.slots_used > 1000) is virtual
+    assert (result.device_slots_peak > 1000) is not virtual
+    assert result.swapoff_seconds is not None and result.end.slots_used == 0
+
+
+def test_device_comes_and_goes(boot_guest: Boot) -> None:
+    """Entries of both kinds at once, in one process, in auto."""
+    result = boot_guest(
+        """
+dev=$(awk 'NR == 2 { print $1 }' /proc/swaps); swapoff $dev
+swapcheck --size 24M --pageout --passes 3 --rewrite 30 --ready-file /run/1 --hold 4 \
+  --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/1 ] && kill -0 $pid; do sleep 0.1; done
+keep virtual $V/slots_used
+swapon $dev; wait $pid
+keep used $V/slots_used
+""",
+        swap="file:128M",
+    )
+    assert answer(result, "out.json")["verified"] is True
+    assert number(result, "virtual") > 1000
+    assert result.device_slots_peak > 1000 and result.end.slots_used == 0
+
+
+@pytest.mark.long
+def test_everything_at_once(boot_guest: Boot) -> None:
+    """Ten minutes of all changes against churn, fork and shared memory."""
+    result = boot_guest(
+        """
+group a; echo 60M > $CG/a/memory.high
+in_group a swapcheck --mode churn --size 90M -P 2 --seconds 600 --json > $RESULTS/out.json & pid=$!
+while kill -0 $pid 2>/dev/null; do
+  for m in never always auto; do echo $m > $V/mode; sleep 0.1; done
+  for c in lz4 zstd lzo; do echo $c > $Z/compressor; sleep 0.1; done
+  echo N > $Z/enabled; sleep 0.1; echo Y > $Z/enabled; verify >> $RESULTS/verify; sleep 0.5
+done
+""",
+        mem_bytes=300 * MIB,
+        timeout=1200.0,
+    )
+    assert answer(result, "out.json")["verified"] is True
+    assert set(result.files["verify"].split()) == {"0"}
