@@ -106,4 +106,6 @@ def test_leaks() -> None:
         " < zswap_store < swap_writeout < shrink_folio_list < evict_folios"
     )
     assert second.endswith("(size 4096), allocated in kmemleak_alloc < vswap_reserve_fill")
+    bare = console("kmemleak").partition("  backtrace")[0]
+    assert splats.find_leaks(bare)[0].endswith("allocated in an unknown place by swapcheck")
     assert splats.find_leaks("") == []

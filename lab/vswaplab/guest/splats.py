@@ -111,5 +111,7 @@ def find_leaks(report: str) -> list[str]:
         head = part.splitlines()[0].rstrip(":")
         _, _, trace = part.partition("backtrace")
         frames = re.findall(r"([A-Za-z_][\w.]*)\+0x", trace)
-        leaks.append(f"kmemleak: {head}, allocated in {' < '.join(frames[:5]) or 'an unknown place'}")
+        comm = re.search(r'comm "(.*)", pid', part)
+        place = " < ".join(frames[:5]) or f"an unknown place by {comm[1] if comm else 'nobody'}"
+        leaks.append(f"kmemleak: {head}, allocated in {place}")
     return leaks

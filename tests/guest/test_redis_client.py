@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The demonstration's Redis client, against a real server on the host and a lying one."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vswaplab import redis_client
+
+COUNT = 300
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A server with an empty data set; the path of its socket."""
+    program = shutil.which("redis-server")
+    assert program is not None, "the lab's bootstrap installs redis-server"
+    path = tmp_path / "socket"
+    argv = [program, "--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(tmp_path)]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
+        limit = time.monotonic() + 20
+        while not path.exists():
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        yield str(path)
+        process.kill()
+
+
+def client(path: str, result: Path) -> tuple[int, dict[str, object]]:
+    """Run it as the guest does; its exit code and what it wrote."""
+    argv = [sys.executable, "-I", "-S", redis_client.__file__, path, str(COUNT * redis_client.VALUE), str(result)]
+    code = subprocess.run(argv, timeout=60).returncode
+    return code, json.loads(result.read_text())
+
+
+def test_values_differ_and_have_their_size() -> None:
+    values = {redis_client.value(n) for n in range(1000)}
+    assert len(values) == 1000
+    assert {len(value) for value in values} == {redis_client.VALUE}
+
+
+def test_loads_and_verifies(server: str, tmp_path: Path) -> None:
+    code, answer = client(server, tmp_path / "answer")
+    assert code == 0
+    assert answer["verified"] is True
+    assert (answer["values"], answer["bytes"], answer["wrong"]) == (COUNT, COUNT * redis_client.VALUE, 0)
+
+
+@pytest.mark.parametrize("command", [(b"SETRANGE", b"doc:299", b"3999", b"?"), (b"DEL", b"doc:7")])
+def test_one_wrong_value_is_noticed(server: str, command: tuple[bytes, ...]) -> None:
+    connection = redis_client.Redis(server)
+    redis_client.load(connection, COUNT)
+    assert redis_client.check(connection, COUNT) == 0
+    connection.send(*command)
+    connection.line()
+    assert redis_client.check(connection, COUNT) == 1
+
+
+def test_server_that_goes_away(tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+
+        def answer_once() -> None:
+            connection, _ = listener.accept()
+            connection.recv(1000)
+            connection.close()
+
+        thread = threading.Thread(target=answer_once)
+        thread.start()
+        code, answer = client(path, tmp_path / "answer")
+        thread.join()
+    assert code == 3
+    assert answer["verified"] is False
+    assert answer["error"]
