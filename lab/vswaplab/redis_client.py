@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-VALUE = 4000  # bytes; with Redis's header just below the allocator's class of 4096
+VALUE = 16_000  # bytes; with Redis's header just below the allocator's class of 16 KB
 NOISE = VALUE // 5  # bytes of a value that do not compress
 PARAGRAPH = 600  # bytes of text, repeated to fill a value
-BATCH = 64  # values per round trip
+BATCH = 16  # values per round trip
 WORDS = (
     b"the page is in memory and the slot names it while the kernel moves what is cold to where there is room"
 ).split()

@@ -54,7 +54,7 @@ def test_loads_and_verifies(server: str, tmp_path: Path) -> None:
     assert (answer["values"], answer["bytes"], answer["wrong"]) == (COUNT, COUNT * redis_client.VALUE, 0)
 
 
-@pytest.mark.parametrize("command", [(b"SETRANGE", b"doc:299", b"3999", b"?"), (b"DEL", b"doc:7")])
+@pytest.mark.parametrize("command", [(b"SETRANGE", b"doc:299", b"15999", b"?"), (b"DEL", b"doc:7")])
 def test_one_wrong_value_is_noticed(server: str, command: tuple[bytes, ...]) -> None:
     connection = redis_client.Redis(server)
     redis_client.load(connection, COUNT)
