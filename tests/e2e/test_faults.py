@@ -13,11 +13,11 @@ F=/sys/kernel/debug/%s
 echo 1 > $F/task-filter; echo 0 > $F/verbose; echo 1 > $F/interval; echo -1 > $F/times
 [ -e $F/min-order ] && echo 0 > $F/min-order
 echo %d > $F/probability
-group a; echo 24M > $CG/a/memory.max
+group a; echo 16M > $CG/a/memory.max
 cat > /run/job <<'EOF'
 echo 1 > /proc/self/make-it-fail
-exec swapcheck --mode anon,mremap,munmap,churn --size 40M --seconds 6 --zero 10 --random 3 --rewrite 20 \\
-  --passes 2 --reclaim --json
+exec swapcheck --mode anon,munmap,churn --size 28M --seconds 4 --zero 10 --random 3 --rewrite 20 \\
+  --passes 1 --reclaim --json
 EOF
 in_group a sh /run/job > $RESULTS/out.json
 echo 0 > $F/probability

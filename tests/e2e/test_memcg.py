@@ -45,7 +45,7 @@ before=$(grep ^memory /proc/cgroups | cut -f3)
     --json > $RESULTS/out.json ) & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
 keep used $V/slots_used
-for p in $(cat $CG/p/c/cgroup.procs); do echo $p > $CG/p/cgroup.procs; done
+for p in $(cat $CG/p/c/cgroup.procs); do echo $p > $CG/cgroup.procs; done
 rmdir $CG/p/c; echo $? > $RESULTS/rmdir
 verify > $RESULTS/verify
 touch /run/go; wait $pid; echo $? > $RESULTS/code

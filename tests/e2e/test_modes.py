@@ -14,7 +14,6 @@ MODES = [
 ]  # fmt: skip
 
 SCRIPT = """
-mount -o remount,size=200M /dev/shm
 echo 1 > /sys/kernel/mm/ksm/run; echo 20000 > /sys/kernel/mm/ksm/pages_to_scan
 for mode in %s; do
   group $mode; echo 20M > $CG/$mode/memory.max

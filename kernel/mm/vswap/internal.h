@@ -55,7 +55,7 @@
  * @shrink_work: give back free pages at the end
  */
 struct vswap_space {
-	struct mutex grow_lock;
+	struct mutex grow_lock;		/* the fields below, and si->max */
 	struct vm_struct *area;
 	unsigned int nr_pages;
 	unsigned int max_pages;

@@ -53,18 +53,31 @@ bool vswap_enabled(void)
 
 /*
  * Pages that zswap refused since it took one. Data that does not compress stays
- * in memory; when that has been the fate of as many pages in a row as there are
- * anonymous pages in all, nothing can be swapped out, and saying so for a while
- * lets the OOM killer do its work at once instead of after minutes of trying.
+ * in memory; when all anonymous pages have met that fate in a row, and again,
+ * nothing can be swapped out. Saying so for a while lets the OOM killer do its
+ * work at once instead of after minutes of trying. It holds for the pages that
+ * were there: new ones, or some that were read in, may well compress.
  */
 static atomic_long_t vswap_refusals;
 static unsigned long vswap_refusing_until = INITIAL_JIFFIES;
+static unsigned long vswap_refused_anon;
 
 #define VSWAP_REFUSING_TIME	HZ
 
+static unsigned long vswap_anon_pages(void)
+{
+	return global_node_page_state(NR_INACTIVE_ANON) +
+	       global_node_page_state(NR_ACTIVE_ANON);
+}
+
 static bool vswap_is_refusing(void)
 {
-	return time_before(jiffies, READ_ONCE(vswap_refusing_until));
+	unsigned long known;
+
+	if (likely(!time_before(jiffies, READ_ONCE(vswap_refusing_until))))
+		return false;
+	known = READ_ONCE(vswap_refused_anon);
+	return vswap_anon_pages() <= known + known / 16;
 }
 
 /**
@@ -76,16 +89,16 @@ static bool vswap_is_refusing(void)
  */
 bool vswap_refused(struct folio *folio)
 {
-	unsigned long anon, refusals;
+	unsigned long anon;
 
 	if (!vswap_folio(folio))
 		return false;
 
-	anon = global_node_page_state(NR_INACTIVE_ANON) +
-	       global_node_page_state(NR_ACTIVE_ANON);
-	refusals = atomic_long_add_return(folio_nr_pages(folio), &vswap_refusals);
-	if (refusals > anon) {
+	anon = vswap_anon_pages();
+	if (atomic_long_add_return(folio_nr_pages(folio), &vswap_refusals) >
+	    2 * anon) {
 		atomic_long_set(&vswap_refusals, 0);
+		WRITE_ONCE(vswap_refused_anon, anon);
 		WRITE_ONCE(vswap_refusing_until, jiffies + VSWAP_REFUSING_TIME);
 	}
 	return true;

@@ -126,8 +126,8 @@ static int vswap_map_page(struct page *page)
 	if (err)
 		return err;
 
-	/* The clusters refer to tables from the slab. */
-	kmemleak_alloc(page_address(page), PAGE_SIZE, 1, GFP_ATOMIC);
+	/* To be scanned: the clusters refer to tables from the slab. */
+	kmemleak_alloc(page_address(page), PAGE_SIZE, 0, GFP_ATOMIC);
 	vswap_space.nr_pages = nr + 1;
 	vswap_add_clusters(vswap_space.nr_clusters, vswap_clusters_in(nr + 1));
 	count_vm_event(VSWAP_GROW);
@@ -317,6 +317,7 @@ void vswap_shrink(void)
 		vswap_space.nr_pages = nr_pages;
 		trace_vswap_resize(nr_pages, nr_clusters);
 	} else {
+		/* As in vswap_add_clusters(). */
 		smp_store_release(&vswap_si->max,
 				  old_clusters * SWAPFILE_CLUSTER);
 		vswap_putback_clusters(nr_clusters, old_clusters);
@@ -418,5 +419,6 @@ err:
 	pr_err("not available: %pe\n", ERR_PTR(err));
 	return err;
 }
+
 /* After swapfile_init(), before anything can swap. */
 subsys_initcall_sync(vswap_init);

@@ -140,6 +140,7 @@ static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 	WRITE_ONCE(vswap_mode, mode);
 	return count;
 }
+
 static struct kobj_attribute mode_attr = __ATTR_RW(mode);
 
 static struct attribute *vswap_attrs[] = {

@@ -59,8 +59,9 @@ static void vswap_verify_slot(struct vswap_census *c,
 		    "slot %lx: swap table word %lx", slot, swp_tb);
 	vswap_check(c, !(zero && word), "zero slot %lx has a backing", slot);
 	/* Out of the cache: referenced, and the data must be somewhere. */
-	vswap_check(c, swp_tb_is_folio(swp_tb) ||
-		       (swp_tb_get_count(swp_tb) > 0 && (zero || word)),
+	vswap_check(c, swp_tb_is_folio(swp_tb) || swp_tb_get_count(swp_tb) > 0,
+		    "slot %lx without references", slot);
+	vswap_check(c, swp_tb_is_folio(swp_tb) || zero || word,
 		    "slot %lx lost its data: swap table word %lx", slot, swp_tb);
 	if (vswap_backing_tag(word) == VSWAP_ZSWAP)
 		vswap_verify_zswap(c, slot, word);

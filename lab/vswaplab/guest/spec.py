@@ -15,7 +15,7 @@ Status = Literal["ok", "panic", "lost", "timeout", "refused"]
 MODES = ("always", "auto", "never")
 MEM_MIN, MEM_MAX = 48 << 20, 64 << 30
 SWAP_MIN = 1 << 20
-CPUS_MAX = {"um": 4, "x86_64": 8}  # CONFIG_NR_CPUS
+CPUS_MAX = {"um": 2, "x86_64": 8}  # CONFIG_NR_CPUS
 CPUS_DEFAULT = 2
 
 
