@@ -21,7 +21,6 @@ def demonstrate(tmp_path: Path, *options: str) -> dict[str, object]:
 
 
 @pytest.mark.kernel("vswap", "um", "release")
-@pytest.mark.kernel("mainline", "um", "release")
 def test_on_user_mode_linux(tmp_path: Path) -> None:
     result = demonstrate(tmp_path)
     assert result["workload"]["verified"] is True  # type: ignore[index]

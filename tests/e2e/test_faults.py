@@ -26,7 +26,9 @@ settle
 """
 
 
-@pytest.mark.parametrize(("kind", "percent"), [("failslab", 20), ("fail_page_alloc", 20)])
+@pytest.mark.parametrize(
+    ("kind", "percent"), [("failslab", 20), pytest.param("fail_page_alloc", 20, marks=pytest.mark.long)]
+)
 def test_failing_allocations(boot_guest: Boot, kind: str, percent: int) -> None:
     result = boot_guest(SCRIPT % (kind, percent), mem_bytes=300 * MIB)
     report = answer(result, "out.json")

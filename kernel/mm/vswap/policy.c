@@ -56,7 +56,7 @@ bool vswap_enabled(void)
  * in memory; when all anonymous pages have met that fate in a row, and again,
  * nothing can be swapped out. Saying so for a while lets the OOM killer do its
  * work at once instead of after minutes of trying. It holds for the pages that
- * were there: new ones, or some that were read in, may well compress.
+ * were there: when some are gone, new, or were read in, it is worth another try.
  */
 static atomic_long_t vswap_refusals;
 static unsigned long vswap_refusing_until = INITIAL_JIFFIES;
@@ -72,12 +72,13 @@ static unsigned long vswap_anon_pages(void)
 
 static bool vswap_is_refusing(void)
 {
-	unsigned long known;
+	unsigned long anon, known;
 
 	if (likely(!time_before(jiffies, READ_ONCE(vswap_refusing_until))))
 		return false;
+	anon = vswap_anon_pages();
 	known = READ_ONCE(vswap_refused_anon);
-	return vswap_anon_pages() <= known + known / 16;
+	return anon <= known + known / 16 && anon >= known - known / 16;
 }
 
 /**
@@ -126,8 +127,12 @@ void vswap_accepted(void)
  */
 bool vswap_can_swap(struct mem_cgroup *memcg)
 {
-	return vswap_enabled() && !vswap_is_refusing() && zswap_has_room() &&
-	       mem_cgroup_may_zswap(memcg, false);
+	if (!vswap_enabled() || !zswap_has_room())
+		return false;
+	/* Who shares the machine with such data must not pay for it. */
+	if (!memcg || mem_cgroup_is_root(memcg))
+		return !vswap_is_refusing();
+	return mem_cgroup_may_zswap(memcg, false);
 }
 
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
