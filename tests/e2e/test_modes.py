@@ -16,9 +16,9 @@ MODES = [
 SCRIPT = """
 echo 1 > /sys/kernel/mm/ksm/run; echo 20000 > /sys/kernel/mm/ksm/pages_to_scan
 for mode in %s; do
-  group $mode; echo 20M > $CG/$mode/memory.max
-  in_group $mode swapcheck --mode $mode --size 32M --zero 10 --same 5 --text 15 --random 3 \\
-    --children 6 --reclaim --rewrite 20 --seconds 6 --passes 1 --json > $RESULTS/$mode.json
+  group $mode
+  in_group $mode swapcheck --mode $mode --size 8M --zero 10 --same 5 --text 15 \\
+    --children 6 --reclaim --rewrite 20 --seconds 3 --passes 1 --json > $RESULTS/$mode.json
   echo $? > $RESULTS/$mode.code
   verify > $RESULTS/$mode.verify
   cat $CG/$mode/memory.swap.current > $RESULTS/$mode.swap
@@ -51,4 +51,4 @@ def test_mode(all_modes: GuestResult, mode: str) -> None:
 
 def test_all_slots_are_freed(all_modes: GuestResult) -> None:
     assert all_modes.end.slots_used == 0 and all_modes.end.zswap == 0 and all_modes.end.zero == 0
-    assert all_modes.peak.slots_used > 2000 and all_modes.peak.physical == 0
+    assert all_modes.peak.slots_used > 1000 and all_modes.peak.physical == 0
