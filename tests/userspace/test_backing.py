@@ -14,7 +14,7 @@ VSWAP = HERE.parents[1] / "kernel" / "mm" / "vswap"
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """backing_user, built from the kernel's own header."""
     out = tmp_path_factory.mktemp("userspace") / "backing_user"
-    flags = "-std=gnu11 -g -O1 -Wall -Wextra -Werror -fno-sanitize-recover=all"
+    flags = "-std=gnu11 -g -O1 -Wall -Wextra -Werror -fno-sanitize-recover=all -Wno-use-after-free"
     command = ["gcc", *flags.split(), "-fsanitize=address,undefined", f"-I{VSWAP}", f"-I{HERE}"]
     subprocess.run([*command, "-o", str(out), str(HERE / "backing_user.c")], check=True)
     return out
