@@ -4,7 +4,13 @@
  *
  *	NONE  -> ZSWAP	the folio was written out and zswap took it
  *	ZSWAP -> ZSWAP	written out again
+ *	SLOT  -> ZSWAP	written out again, to zswap this time
  *	ZSWAP -> NONE	read in; written out as zeroes; refused by zswap; freed
+ *	NONE  -> SLOT	written out, and zswap did not take it
+ *	ZSWAP -> SLOT	written back
+ *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff
+ *	SLOT  -> LOST	to be evacuated, but could not be read
+ *	LOST  -> NONE	freed
  *
  * Rules 1 and 2 of internal.h say who may do that. A slot that is not free, not
  * zero-filled and without backing has its folio in the swap cache: there is no
@@ -28,10 +34,12 @@ VISIBLE_IF_KUNIT void vswap_free_run(void **entries, unsigned int nr)
 	zswap_free_entries(entries, nr);
 }
 
-/* Release what backs the slots of a locked cluster. */
+#define VSWAP_ALL_TAGS	(BIT(VSWAP_ZSWAP) | BIT(VSWAP_SLOT) | BIT(VSWAP_LOST))
+
+/* Release what backs the slots of a locked cluster, if it is one of @tags. */
 static void vswap_release_backing(struct swap_cluster_info *ci,
 				  swp_entry_t entry, unsigned int nr,
-				  enum vswap_reason reason)
+				  unsigned long tags, enum vswap_reason reason)
 {
 	unsigned int off = swp_cluster_offset(entry), end = off + nr, len, i;
 	unsigned long run[VSWAP_RUN_MAX];
@@ -41,25 +49,31 @@ static void vswap_release_backing(struct swap_cluster_info *ci,
 	for (; off < end; off += len, entry.val += len) {
 		enum vswap_tag tag = vswap_backing_tag(ci->backing[off]);
 
-		len = vswap_backing_take_run(&ci->backing[off], end - off, run,
-					     VSWAP_RUN_MAX);
-		if (tag != VSWAP_ZSWAP) {
-			WARN_ON_ONCE(tag != VSWAP_NONE);
+		if (!(tags & BIT(tag))) {
+			len = 1;
 			continue;
 		}
-		for (i = 0; i < len; i++)
-			run[i] = (unsigned long)vswap_backing_to_zswap(run[i]);
-		vswap_free_run((void **)run, len);
-		vswap_count(VSWAP_NR_ZSWAP, -(long)len);
-		trace_vswap_backing(entry, len, VSWAP_ZSWAP, VSWAP_NONE, reason);
+		len = vswap_backing_take_run(&ci->backing[off], end - off, run,
+					     VSWAP_RUN_MAX);
+		if (tag == VSWAP_ZSWAP) {
+			for (i = 0; i < len; i++)
+				run[i] = (unsigned long)vswap_backing_to_zswap(run[i]);
+			vswap_free_run((void **)run, len);
+			vswap_count(VSWAP_NR_ZSWAP, -(long)len);
+		} else if (tag == VSWAP_SLOT) {
+			vswap_release_slots(ci, off, run, len);
+		}
+		trace_vswap_backing(entry, len, tag, VSWAP_NONE, reason);
 	}
 }
 
 static void vswap_release_folio(struct swap_cluster_info *ci,
-				struct folio *folio, enum vswap_reason reason)
+				struct folio *folio, unsigned long tags,
+				enum vswap_reason reason)
 {
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
-	vswap_release_backing(ci, folio->swap, folio_nr_pages(folio), reason);
+	vswap_release_backing(ci, folio->swap, folio_nr_pages(folio), tags,
+			      reason);
 }
 
 /* How many slots of a locked cluster have the zero flag? */
@@ -74,8 +88,7 @@ static unsigned int vswap_nr_zero(struct swap_cluster_info *ci,
 }
 
 /**
- * vswap_release_range - release what backs slots that are being freed
- * @si: the device
+ * __vswap_release_range - release what backs virtual slots that are being freed
  * @ci: the cluster
  * @ci_off: the first of the slots
  * @nr: their number
@@ -83,19 +96,14 @@ static unsigned int vswap_nr_zero(struct swap_cluster_info *ci,
  * Context: @ci is locked. The slots are not in the swap cache and their swap
  * count is gone, but their swap table words are as they were.
  */
-void vswap_release_range(struct swap_info_struct *si,
-			 struct swap_cluster_info *ci,
-			 unsigned int ci_off, unsigned int nr)
+void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
+			   unsigned int nr)
 {
+	unsigned long first = (ci - vswap_si->cluster_info) * SWAPFILE_CLUSTER;
+	swp_entry_t entry = swp_entry(vswap_type, first + ci_off);
 	unsigned int zero;
-	swp_entry_t entry;
 
-	if (!swap_is_virtual(si))
-		return;
-
-	entry = swp_entry(si->type, (ci - si->cluster_info) * SWAPFILE_CLUSTER +
-				    ci_off);
-	vswap_release_backing(ci, entry, nr, VSWAP_FREED);
+	vswap_release_backing(ci, entry, nr, VSWAP_ALL_TAGS, VSWAP_FREED);
 	zero = vswap_nr_zero(ci, ci_off, nr);
 	if (zero)
 		vswap_count(VSWAP_NR_ZERO, -(long)zero);
@@ -103,24 +111,21 @@ void vswap_release_range(struct swap_info_struct *si,
 }
 
 /**
- * vswap_mark_zero - a folio is about to be marked as zero-filled, or as not
- * @ci: the cluster of its slots
+ * __vswap_mark_zero - a folio is about to be marked as zero-filled, or as not
+ * @ci: the cluster of its slots, which are virtual
  * @folio: the folio
  * @zero: which of the two
  *
  * Context: @folio is locked and in the swap cache, @ci is locked.
  */
-void vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
-		     bool zero)
+void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
+		       bool zero)
 {
 	unsigned int nr = folio_nr_pages(folio), old;
 
-	if (!vswap_folio(folio))
-		return;
-
 	old = vswap_nr_zero(ci, swp_cluster_offset(folio->swap), nr);
 	if (zero) {
-		vswap_release_folio(ci, folio, VSWAP_ZEROED);
+		vswap_release_folio(ci, folio, VSWAP_ALL_TAGS, VSWAP_ZEROED);
 		vswap_accepted();
 	}
 	if (zero ? nr - old : old)
@@ -128,24 +133,31 @@ void vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 }
 
 /**
- * vswap_read_lost - finish reading a folio whose data is nowhere
+ * __vswap_read_lost - finish reading a folio whose data is nowhere
  * @folio: the folio: neither zero-filled nor in zswap
  *
- * For a virtual slot that must not happen. The reader gets an I/O error rather
- * than somebody's old data.
+ * The reader gets an I/O error rather than somebody's old data.
  *
- * Context: @folio is locked and in the swap cache.
- * Return: false if the slot is not virtual; nothing was done. Else true, and
- * @folio is unlocked and not up to date.
+ * Context: @folio is locked and in the swap cache at virtual slots.
+ * Return: false if it can be read from a device; nothing was done. Else true,
+ * and @folio is unlocked and not up to date.
  */
-bool vswap_read_lost(struct folio *folio)
+bool __vswap_read_lost(struct folio *folio)
 {
-	if (!vswap_folio(folio))
-		return false;
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned int off = swp_cluster_offset(folio->swap), i;
 
-	WARN_ONCE(1, "vswap: slot %lx without data\n", swp_offset(folio->swap));
-	folio_unlock(folio);
-	return true;
+	for (i = 0; i < folio_nr_pages(folio); i++) {
+		enum vswap_tag tag = vswap_backing_tag(ci->backing[off + i]);
+
+		if (tag == VSWAP_SLOT)
+			continue;
+		WARN_ONCE(tag != VSWAP_LOST, "vswap: slot %lx without data\n",
+			  swp_offset(folio->swap) + i);
+		folio_unlock(folio);
+		return true;
+	}
+	return false;
 }
 
 /**
@@ -190,6 +202,8 @@ void *vswap_zswap_store(struct swap_cluster_info *ci, swp_entry_t entry,
 		old = vswap_backing_to_zswap(*word);
 	else
 		vswap_count(VSWAP_NR_ZSWAP, 1);
+	if (from == VSWAP_SLOT)
+		vswap_release_slots(ci, swp_cluster_offset(entry), word, 1);
 	WRITE_ONCE(*word, vswap_zswap_to_backing(zentry));
 	vswap_accepted();
 	trace_vswap_backing(entry, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
@@ -200,12 +214,173 @@ void *vswap_zswap_store(struct swap_cluster_info *ci, swp_entry_t entry,
  * vswap_zswap_erase - take the zswap entries of a folio's slots away, free them
  * @folio: the folio, read in or refused
  *
+ * Slots of a device stay: they will be written to again.
+ *
  * Context: @folio is locked and in the swap cache.
  */
 void vswap_zswap_erase(struct folio *folio)
 {
 	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
 
-	vswap_release_folio(ci, folio, VSWAP_IN_MEMORY);
+	vswap_release_folio(ci, folio, BIT(VSWAP_ZSWAP), VSWAP_IN_MEMORY);
 	swap_cluster_unlock(ci);
+}
+
+/**
+ * vswap_start_writeback - let a slot of a device back a virtual slot
+ * @folio: the folio of order 0 with the data, at a virtual slot in zswap
+ * @slot: from vswap_reserve_slot()
+ *
+ * The zswap entry is not freed: the caller has it, and frees it when the data
+ * has been written, or hands it to vswap_fail_writeback().
+ *
+ * Context: @folio is locked and in the swap cache.
+ */
+void vswap_start_writeback(struct folio *folio, swp_entry_t slot)
+{
+	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
+	unsigned long *word = &ci->backing[swp_cluster_offset(folio->swap)];
+
+	VM_WARN_ON_ONCE(vswap_backing_tag(*word) != VSWAP_ZSWAP);
+	WRITE_ONCE(*word, 0);
+	vswap_count(VSWAP_NR_ZSWAP, -1);
+	vswap_install_slots(ci, folio->swap, slot, 1, VSWAP_ZSWAP);
+	swap_cluster_unlock(ci);
+}
+
+/**
+ * vswap_fail_writeback - the data could not be written, zswap has to keep it
+ * @folio: the folio, as for vswap_start_writeback()
+ * @zentry: the zswap entry that was to be replaced
+ *
+ * The slot of the device is freed.
+ *
+ * Context: @folio is locked and in the swap cache.
+ */
+void vswap_fail_writeback(struct folio *folio, void *zentry)
+{
+	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
+
+	vswap_zswap_store(ci, folio->swap, zentry);
+	swap_cluster_unlock(ci);
+}
+
+/* How many slots of a folio have no slot of a device behind them? */
+static unsigned int vswap_nr_missing(struct swap_cluster_info *ci,
+				     struct folio *folio)
+{
+	unsigned int off = swp_cluster_offset(folio->swap), i, missing = 0;
+
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		missing += vswap_backing_tag(ci->backing[off + i]) != VSWAP_SLOT;
+	return missing;
+}
+
+/* Let slots of a device back 2^@order slots of @folio, from page @idx on. */
+static bool vswap_back_pages(struct folio *folio, unsigned int idx,
+			     unsigned int order)
+{
+	swp_entry_t virt = page_swap_entry(folio_page(folio, idx)), slot;
+	struct swap_cluster_info *ci;
+
+	slot = swap_alloc_backing(virt, order);
+	if (!slot.val)
+		return false;
+
+	ci = swap_cluster_get_and_lock(folio);
+	vswap_install_slots(ci, virt, slot, 1 << order, VSWAP_NONE);
+	swap_cluster_unlock(ci);
+	return true;
+}
+
+/* One slot after the other: they are neighbours as far as there are any. */
+static unsigned int vswap_back_missing(struct swap_cluster_info *ci,
+				       struct folio *folio)
+{
+	unsigned int off = swp_cluster_offset(folio->swap), i, done = 0;
+
+	for (i = 0; i < folio_nr_pages(folio); i++) {
+		if (vswap_backing_tag(READ_ONCE(ci->backing[off + i])) == VSWAP_SLOT)
+			continue;
+		if (!vswap_back_pages(folio, i, 0))
+			break;
+		done++;
+	}
+	return done;
+}
+
+/* See vswap_get_slots(). */
+bool __vswap_get_slots(struct folio *folio)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned int nr = folio_nr_pages(folio), missing, done;
+
+	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	missing = vswap_nr_missing(ci, folio);
+	/* Written before, and not to zswap now: overwrite it in place. */
+	if (!missing)
+		goto out;
+
+	if (vswap_charge_slots(folio, missing)) {
+		vswap_refused(folio);
+		return false;
+	}
+
+	if (missing == nr && nr > 1 &&
+	    vswap_back_pages(folio, 0, folio_order(folio)))
+		goto out;
+
+	/* The device is fragmented: in pieces rather than not at all. */
+	done = vswap_back_missing(ci, folio);
+	if (done == missing)
+		goto out;
+
+	ci = swap_cluster_get_and_lock(folio);
+	vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
+	swap_cluster_unlock(ci);
+	vswap_charge_slots(folio, -(int)(missing - done));
+	vswap_refused(folio);
+	return false;
+out:
+	vswap_accepted();
+	return true;
+}
+
+/**
+ * vswap_leave_device - take a device's slots from behind a folio's slots
+ * @folio: the folio; if it is up to date, it has the data from now on
+ * @type: the device
+ *
+ * Context: @folio is locked, not under writeback, and in the swap cache at
+ * virtual slots.
+ * Return: the number of slots that were on the device.
+ */
+unsigned int vswap_leave_device(struct folio *folio, unsigned int type)
+{
+	unsigned int nr = folio_nr_pages(folio), off, i, left = 0;
+	bool lost = !folio_test_uptodate(folio);
+	struct swap_cluster_info *ci;
+
+	VM_WARN_ON_ONCE_FOLIO(folio_test_writeback(folio), folio);
+	/* Reclaim must not drop what is nowhere else any more. */
+	if (!lost)
+		folio_mark_dirty(folio);
+
+	ci = swap_cluster_get_and_lock(folio);
+	off = swp_cluster_offset(folio->swap);
+	for (i = 0; i < nr; i++) {
+		unsigned long word = ci->backing[off + i];
+		swp_entry_t entry = page_swap_entry(folio_page(folio, i));
+
+		if (vswap_backing_tag(word) != VSWAP_SLOT ||
+		    vswap_backing_to_type(word) != type)
+			continue;
+		vswap_release_backing(ci, entry, 1, VSWAP_ALL_TAGS,
+				      VSWAP_EVACUATED);
+		if (lost)
+			WRITE_ONCE(ci->backing[off + i], VSWAP_LOST);
+		left++;
+	}
+	swap_cluster_unlock(ci);
+	return left;
 }

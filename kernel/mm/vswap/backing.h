@@ -8,6 +8,7 @@
  * NONE:   |------------------------ 0 ------------------------|000|
  * ZSWAP:  |----------- pointer to a zswap entry --------------|001|
  * SLOT:   |------------- offset --------------|type, 5 bits---|010|
+ * LOST:   |------------------------ 0 ------------------------|011|
  *         (other tags are free)
  *
  * - NONE: no data is stored. The slot is free, or zero-filled (the swap table
@@ -15,6 +16,14 @@
  *   has the folio).
  * - ZSWAP: the data is compressed in RAM.
  * - SLOT: the data is in a slot of a swap device.
+ * - LOST: the data was in such a slot, and could not be read when the device
+ *   was to be taken away. Who needs it gets an I/O error.
+ *
+ * The reverse map is in the swap table of the device. The word of a slot that
+ * backs a virtual slot says which, and whether that is in use by the swap cache
+ * only, so that nobody has to look at the virtual slot to know:
+ *
+ * |--------------- offset of the virtual slot ------------|C|100|
  *
  * This header needs nothing but <linux/build_bug.h>, <linux/bits.h> and
  * READ_ONCE(), so that it is tested in user space with sanitizers as well.
@@ -33,11 +42,13 @@
  * @VSWAP_NONE:  nothing is stored
  * @VSWAP_ZSWAP: a zswap entry
  * @VSWAP_SLOT:  a slot of a swap device
+ * @VSWAP_LOST:  nothing, although there should be something
  */
 enum vswap_tag {
 	VSWAP_NONE	= 0,
 	VSWAP_ZSWAP	= 1,
 	VSWAP_SLOT	= 2,
+	VSWAP_LOST	= 3,
 };
 
 static inline enum vswap_tag vswap_backing_tag(unsigned long word)
@@ -48,8 +59,9 @@ static inline enum vswap_tag vswap_backing_tag(unsigned long word)
 /* Is @word one that the functions below can have made? */
 static inline bool vswap_backing_is_valid(unsigned long word)
 {
-	if (vswap_backing_tag(word) == VSWAP_NONE)
-		return !word;
+	if (vswap_backing_tag(word) == VSWAP_NONE ||
+	    vswap_backing_tag(word) == VSWAP_LOST)
+		return !(word >> VSWAP_TAG_BITS);
 	return vswap_backing_tag(word) <= VSWAP_SLOT && word >> VSWAP_TAG_BITS;
 }
 
@@ -109,6 +121,52 @@ static inline unsigned int vswap_backing_take_run(unsigned long *words,
 			break;
 		run[i] = words[i];
 		WRITE_ONCE(words[i], 0);
+	}
+	return i;
+}
+
+#define VSWAP_RMAP_TAG		4UL
+#define VSWAP_RMAP_TAG_MASK	7UL
+#define VSWAP_RMAP_CACHE_ONLY	8UL
+#define VSWAP_RMAP_SHIFT	4
+
+/* Does a word of a device's swap table say that the slot backs a virtual one? */
+static inline bool vswap_is_rmap(unsigned long word)
+{
+	return (word & VSWAP_RMAP_TAG_MASK) == VSWAP_RMAP_TAG;
+}
+
+static inline unsigned long vswap_to_rmap(unsigned long offset, bool cache_only)
+{
+	return offset << VSWAP_RMAP_SHIFT |
+	       (cache_only ? VSWAP_RMAP_CACHE_ONLY : 0) | VSWAP_RMAP_TAG;
+}
+
+static inline unsigned long vswap_rmap_to_offset(unsigned long word)
+{
+	return word >> VSWAP_RMAP_SHIFT;
+}
+
+/**
+ * vswap_backing_slot_run - how many words name neighbouring slots of a device?
+ * @words: the words; the first one's tag is VSWAP_SLOT
+ * @nr: their number, at least 1
+ * @cluster: the slots of a cluster of the device; a run does not leave it
+ *
+ * Return: the length of the run, at least 1.
+ */
+static inline unsigned int vswap_backing_slot_run(const unsigned long *words,
+						  unsigned int nr,
+						  unsigned int cluster)
+{
+	unsigned long offset = vswap_backing_to_offset(words[0]);
+	unsigned int i;
+
+	for (i = 1; i < nr; i++) {
+		if ((offset + i) % cluster == 0 ||
+		    words[i] != vswap_slot_to_backing(vswap_backing_to_type(words[0]),
+						      offset + i))
+			break;
 	}
 	return i;
 }

@@ -2,16 +2,16 @@
 /*
  * Virtual swap: shared between the files of this directory.
  *
- * Layers, callers first: policy -> space -> tables; backing; stats below all.
+ * Layers, callers first: policy -> space -> tables; swapoff -> backing ->
+ * slots; io reads only; stats below all.
  *
  * The locking rules:
  *
  * 1. A slot's backing word changes only under the lock of its cluster, and
  *    only (a) with the swap-cache folio of the slot locked, or (b) when the
  *    slot is freed: no swap count, no folio in the cache.
- * 2. With that folio locked the word may be read without the cluster lock.
- *    Nobody else reads it without the cluster lock: the array goes away with
- *    the cluster, without waiting for RCU readers.
+ * 2. With that folio locked, or under writeback, the word may be read without
+ *    the cluster lock. Else it is a hint, read under RCU.
  * 3. The swap table word stays the only thing that is read locklessly.
  * 4. A cluster's tables are installed while the cluster is isolated (on no
  *    list, no slot in use) and taken away under its lock when it is empty.
@@ -19,9 +19,18 @@
  *    It nests outside every cluster lock, and inside folio locks: reclaim
  *    grows the space. Nothing that enters reclaim runs under it.
  * 6. vswap_reserve_lock is innermost.
+ * 7. A slot of a device that backs a virtual slot is allocated without any
+ *    cluster lock, and installed and freed under the one of the virtual slot's
+ *    cluster, inside which the lock of the device's cluster nests, never the
+ *    other way round. Who scans the device's clusters learns from the reverse
+ *    map alone whether the swap cache only uses a slot, and takes the folio's
+ *    lock by trylock. That bit changes under the virtual cluster's lock.
+ * 8. A slot in use keeps its device from being taken away: swapoff has to lock
+ *    the folio and wait for its writeback to have the slot freed.
  *
- * Order: folio lock -> grow_lock -> cluster lock -> si->lock,
- *                                   cluster lock -> vswap_reserve_lock.
+ * Order: folio lock -> grow_lock -> virtual cluster lock -> si->lock,
+ *			virtual cluster lock -> device's cluster lock -> si->lock,
+ *			virtual cluster lock -> vswap_reserve_lock.
  */
 #ifndef _MM_VSWAP_INTERNAL_H
 #define _MM_VSWAP_INTERNAL_H
@@ -81,7 +90,7 @@ extern unsigned int vswap_reserve_target;
 size_t vswap_table_bytes(void);
 long vswap_nr_tables(void);
 unsigned int vswap_nr_reserved(void);
-void vswap_reserve_init(void);
+void vswap_tables_init(void);
 void vswap_reserve_fill(void);
 
 /* policy.c */
@@ -94,8 +103,22 @@ enum vswap_mode {
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
 
-bool vswap_enabled(void);
+bool vswap_active(void);
+void vswap_refused(struct folio *folio);
 void vswap_accepted(void);
+
+/* backing.c */
+unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
+
+/* slots.c */
+void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
+			 swp_entry_t slot, unsigned int nr, enum vswap_tag from);
+void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
+			 const unsigned long *words, unsigned int nr);
+int vswap_charge_slots(struct folio *folio, int nr);
+
+/* io.c */
+int vswap_io_init(void);
 
 /* stats.c */
 enum vswap_counter {

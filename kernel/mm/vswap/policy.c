@@ -7,6 +7,8 @@
 #include <linux/init.h>
 #include <linux/jiffies.h>
 #include <linux/memcontrol.h>
+#include <linux/plist.h>
+#include <linux/swap_ops.h>
 #include <linux/zswap.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
@@ -34,25 +36,77 @@ static int __init vswap_setup_mode(char *str)
 }
 __setup("vswap=", vswap_setup_mode);
 
+/* What is known of the devices, see vswap_devices_changed(). */
+static unsigned int vswap_nr_tiers;
+static bool vswap_nofs;
+
 /**
- * vswap_enabled - do new swap-outs use virtual slots at all?
+ * vswap_devices_changed - a swap device has come or gone
+ * @devices: all devices in use, by their priority
  *
- * Only zswap stores data behind virtual slots. Slots of a device do not, so
- * with a device, auto has zswap work as it does without virtual swap.
+ * Context: The list is locked.
+ */
+void vswap_devices_changed(struct plist_head *devices)
+{
+	struct swap_info_struct *si;
+	unsigned int tiers = 0;
+	bool nofs = false;
+	int prio = 0;
+
+	plist_for_each_entry(si, devices, list) {
+		if (!tiers || si->list.prio != prio)
+			tiers++;
+		prio = si->list.prio;
+		nofs |= si->ops->flags & SWAP_OPS_F_REQUIRE_NOFS;
+	}
+	WRITE_ONCE(vswap_nr_tiers, tiers);
+	WRITE_ONCE(vswap_nofs, nofs);
+}
+
+/**
+ * vswap_require_nofs - may writing out a folio at virtual slots enter a filesystem?
+ *
+ * Return: true if a device may be behind it that needs that.
+ */
+bool vswap_require_nofs(void)
+{
+	return READ_ONCE(vswap_nofs);
+}
+
+/* May zswap store data behind new virtual slots? */
+static bool vswap_uses_zswap(void)
+{
+	return vswap_si && READ_ONCE(vswap_mode) != VSWAP_NEVER &&
+	       zswap_is_enabled();
+}
+
+/**
+ * vswap_active - do new swap-outs use virtual slots at all?
+ *
+ * With auto they do if something is gained: zswap, or devices of more than one
+ * priority that data may move between.
  *
  * Return: true if they do.
  */
-bool vswap_enabled(void)
+bool vswap_active(void)
 {
-	enum vswap_mode mode = READ_ONCE(vswap_mode);
+	if (vswap_uses_zswap())
+		return true;
+	if (!vswap_si || !READ_ONCE(total_swap_pages))
+		return false;
 
-	return vswap_si && zswap_is_enabled() &&
-	       (mode == VSWAP_ALWAYS ||
-		(mode == VSWAP_AUTO && !READ_ONCE(total_swap_pages)));
+	switch (READ_ONCE(vswap_mode)) {
+	case VSWAP_ALWAYS:
+		return true;
+	case VSWAP_AUTO:
+		return READ_ONCE(vswap_nr_tiers) > 1;
+	default:
+		return false;
+	}
 }
 
 /*
- * Pages that zswap refused since it took one. Data that does not compress stays
+ * Pages that nobody took since one was taken. Data that does not compress stays
  * in memory; when all anonymous pages have met that fate in a row, and again,
  * nothing can be swapped out. Saying so for a while lets the OOM killer do its
  * work at once instead of after minutes of trying. It holds for the pages that
@@ -82,27 +136,21 @@ static bool vswap_is_refusing(void)
 }
 
 /**
- * vswap_refused - is there nothing that takes the data of a folio?
- * @folio: the folio that was to be written out and that zswap did not take
+ * vswap_refused - there is nothing that takes the data of a folio
+ * @folio: the folio that was to be written out; it has to stay in memory
  *
- * Context: @folio is locked and in the swap cache.
- * Return: true if its slots are virtual: it has to stay in memory.
+ * Context: @folio is locked and in the swap cache at virtual slots.
  */
-bool vswap_refused(struct folio *folio)
+void vswap_refused(struct folio *folio)
 {
-	unsigned long anon;
+	unsigned long anon = vswap_anon_pages();
 
-	if (!vswap_folio(folio))
-		return false;
-
-	anon = vswap_anon_pages();
 	if (atomic_long_add_return(folio_nr_pages(folio), &vswap_refusals) >
 	    2 * anon) {
 		atomic_long_set(&vswap_refusals, 0);
 		WRITE_ONCE(vswap_refused_anon, anon);
 		WRITE_ONCE(vswap_refusing_until, jiffies + VSWAP_REFUSING_TIME);
 	}
-	return true;
 }
 
 /**
@@ -120,14 +168,14 @@ void vswap_accepted(void)
  * vswap_can_swap - would a virtual slot find something to back it?
  * @memcg: whose pages are to be swapped out, or NULL for anybody's
  *
- * The question that reclaim asks about devices with get_nr_swap_pages(). When
+ * The question that reclaim asks besides the one about room on devices. When
  * the pool is full this says no, or reclaim would try in vain for ever.
  *
  * Return: true if zswap is likely to take a page.
  */
 bool vswap_can_swap(struct mem_cgroup *memcg)
 {
-	if (!vswap_enabled() || !zswap_has_room())
+	if (!vswap_uses_zswap() || !zswap_has_room())
 		return false;
 	/* Who shares the machine with such data must not pay for it. */
 	if (!memcg || mem_cgroup_is_root(memcg))
@@ -135,16 +183,27 @@ bool vswap_can_swap(struct mem_cgroup *memcg)
 	return mem_cgroup_may_zswap(memcg, false);
 }
 
+/* Is something gained from virtual slots for the pages of @memcg? */
+static bool vswap_gains(struct mem_cgroup *memcg)
+{
+	return READ_ONCE(vswap_mode) == VSWAP_ALWAYS ||
+	       READ_ONCE(vswap_nr_tiers) > 1 ||
+	       (vswap_uses_zswap() && mem_cgroup_may_zswap(memcg, false));
+}
+
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 {
-	bool wanted;
+	struct mem_cgroup *memcg;
+	bool wanted = false;
 
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
-	if (!vswap_enabled())
+	if (!vswap_active())
 		return false;
 
 	rcu_read_lock();
-	wanted = vswap_can_swap(folio_memcg(folio));
+	memcg = folio_memcg(folio);
+	if (vswap_gains(memcg))
+		wanted = get_nr_swap_pages() > 0 || vswap_can_swap(memcg);
 	rcu_read_unlock();
 	return wanted;
 }
@@ -171,8 +230,7 @@ bool vswap_prepare_alloc(struct folio *folio)
 /**
  * vswap_may_write_back - is there a place that zswap can write entries to?
  *
- * Return: true with a swap device. Virtual slots are not written back to it,
- * but zswap may hold pages of that device's own slots.
+ * Return: true with a swap device; it may be full.
  */
 bool vswap_may_write_back(void)
 {
@@ -194,5 +252,5 @@ bool vswap_may_write_back(void)
  */
 unsigned long vswap_overcommit_pages(void)
 {
-	return vswap_enabled() ? zswap_max_pages() * VSWAP_OVERCOMMIT_RATIO : 0;
+	return vswap_uses_zswap() ? zswap_max_pages() * VSWAP_OVERCOMMIT_RATIO : 0;
 }

@@ -37,6 +37,7 @@ module_param_named(max_gb, vswap_max_gb, uint, 0444);
 MODULE_PARM_DESC(max_gb, "Size in GiB up to which the virtual swap space grows");
 
 struct swap_info_struct *vswap_si __ro_after_init;
+unsigned int vswap_type __ro_after_init = UINT_MAX;
 
 struct vswap_space vswap_space = {
 	.grow_lock = __MUTEX_INITIALIZER(vswap_space.grow_lock),
@@ -167,7 +168,7 @@ int vswap_grow(void)
 
 static void vswap_grow_work(struct work_struct *work)
 {
-	if (vswap_enabled())
+	if (vswap_active())
 		vswap_reserve_fill();
 	if (vswap_space_is_low())
 		vswap_grow();
@@ -380,12 +381,13 @@ static int __init vswap_init_device(struct vm_struct *area)
 	si->ops = &vswap_ops;
 	/*
 	 * Without SWP_WRITEOK nobody takes it for a device: hibernation,
-	 * swapoff and the statistics pass it by. What backs virtual slots is
-	 * read synchronously, without readahead.
+	 * swapoff and the statistics pass it by. Whether a slot is read
+	 * synchronously depends on its backing, see swap_slot_flags().
 	 */
 	si->flags |= SWP_VIRTUAL | SWP_SOLIDSTATE | SWP_SYNCHRONOUS_IO;
 	percpu_ref_resurrect(&si->users);
 	vswap_si = si;
+	vswap_type = si->type;
 	return 0;
 }
 
@@ -405,10 +407,13 @@ static int __init vswap_init(void)
 	err = vswap_stats_init();
 	if (err)
 		goto err;
+	err = vswap_io_init();
+	if (err)
+		goto err;
 	err = vswap_init_device(vswap_space.area);
 	if (err)
 		goto err;
-	vswap_reserve_init();
+	vswap_tables_init();
 	vswap_kick_grow();
 	return 0;
 err:

@@ -39,43 +39,30 @@ unsigned long vswap_counted(enum vswap_counter counter)
 }
 
 /**
- * vswap_account_alloc - account for slots that were allocated
- * @si: the device
+ * __vswap_account_alloc - account for virtual slots that were allocated
  * @folio: the folio that is now in the swap cache at them
  *
  * Context: The cluster is locked.
- * Return: false if @si is not the virtual device; nothing was done.
  */
-bool vswap_account_alloc(struct swap_info_struct *si, struct folio *folio)
+void __vswap_account_alloc(struct folio *folio)
 {
-	unsigned int nr;
+	unsigned int nr = folio_nr_pages(folio);
 
-	if (!swap_is_virtual(si))
-		return false;
-
-	nr = folio_nr_pages(folio);
 	vswap_count(VSWAP_NR_USED, nr);
 	count_vm_events(VSWAP_ALLOC, nr);
 	trace_vswap_alloc(folio->swap, nr);
-	return true;
 }
 
 /**
- * vswap_account_free - account for slots that were freed
- * @si: the device
+ * __vswap_account_free - account for virtual slots that were freed
  * @nr: the number of slots
  *
  * Context: The cluster is locked.
- * Return: false if @si is not the virtual device; nothing was done.
  */
-bool vswap_account_free(struct swap_info_struct *si, unsigned int nr)
+void __vswap_account_free(unsigned int nr)
 {
-	if (!swap_is_virtual(si))
-		return false;
-
 	vswap_count(VSWAP_NR_USED, -(long)nr);
 	count_vm_events(VSWAP_FREE, nr);
-	return true;
 }
 
 /* How far the space may grow, in slots. */

@@ -32,17 +32,15 @@ static struct vswap_tables vswap_reserve[VSWAP_RESERVE_MAX];
 static unsigned int vswap_nr_reserve;
 unsigned int vswap_reserve_target __ro_after_init;
 
+/* Where a swap table is not a page; see vswap_alloc_backing(). */
+static struct kmem_cache *vswap_backing_cachep __ro_after_init;
+
 /* Clusters that have tables, whether slots of them are in use or not. */
 static atomic_long_t vswap_tables_used;
 
 static bool vswap_want_memcg_table(void)
 {
 	return IS_ENABLED(CONFIG_MEMCG) && !mem_cgroup_disabled();
-}
-
-static size_t vswap_backing_bytes(void)
-{
-	return sizeof(unsigned long) * SWAPFILE_CLUSTER;
 }
 
 /**
@@ -52,7 +50,7 @@ static size_t vswap_backing_bytes(void)
  */
 size_t vswap_table_bytes(void)
 {
-	return sizeof(struct swap_table) + vswap_backing_bytes() +
+	return 2 * sizeof(struct swap_table) +
 	       (vswap_want_memcg_table() ? sizeof(struct swap_memcg_table) : 0);
 }
 
@@ -89,30 +87,37 @@ VISIBLE_IF_KUNIT bool vswap_may_alloc(int piece)
 	return true;
 }
 
+/*
+ * Lockless readers may look into an array that is used again. They must then
+ * find words of the same kind there, so arrays that are not freed through RCU,
+ * as pages are, do not share a slab cache with the swap tables.
+ */
 static unsigned long *vswap_alloc_backing(gfp_t gfp)
 {
-	if (vswap_backing_bytes() == PAGE_SIZE)
-		return (unsigned long *)get_zeroed_page(gfp);
-	return kzalloc(vswap_backing_bytes(), gfp);
+	if (SWP_TABLE_USE_PAGE)
+		return (unsigned long *)swap_table_alloc(gfp);
+	return kmem_cache_zalloc(vswap_backing_cachep, gfp);
 }
 
-static void vswap_free_backing(unsigned long *backing)
+static void vswap_free_backing(unsigned long *backing, bool installed)
 {
-	if (vswap_backing_bytes() == PAGE_SIZE)
-		free_page((unsigned long)backing);
+	if (SWP_TABLE_USE_PAGE)
+		swap_table_free((struct swap_table *)backing, installed);
 	else
-		kfree(backing);
+		kmem_cache_free(vswap_backing_cachep, backing);
 }
 
 /*
  * A set that was installed is freed with @installed: readers may still look at
- * its swap table. Else it is freed at once: through RCU, each failure to get
- * all pieces would hold another page hostage when there are none left.
+ * its swap table and backing words. Else it is freed at once: through RCU, each
+ * failure to get all pieces would hold more pages hostage when there are none
+ * left.
  */
 static void vswap_free_tables(struct vswap_tables *t, bool installed)
 {
 	kfree(t->memcg);
-	vswap_free_backing(t->backing);
+	if (t->backing)
+		vswap_free_backing(t->backing, installed);
 	if (t->table)
 		swap_table_free(t->table, installed);
 }
@@ -185,13 +190,17 @@ void vswap_reserve_fill(void)
 }
 
 /**
- * vswap_reserve_init - say how large the reserve is to be
+ * vswap_tables_init - prepare to allocate tables
  *
- * One set for each CPU that may start a cluster, and some for the large orders,
- * which have clusters of their own.
+ * In reserve there is one set for each CPU that may start a cluster, and some
+ * for the large orders, which have clusters of their own.
  */
-void __init vswap_reserve_init(void)
+void __init vswap_tables_init(void)
 {
+	if (!SWP_TABLE_USE_PAGE)
+		vswap_backing_cachep = kmem_cache_create("vswap_backing",
+				sizeof(struct swap_table), 0,
+				SLAB_PANIC | SLAB_TYPESAFE_BY_RCU, NULL);
 	vswap_reserve_target = min(1 + num_possible_cpus(), VSWAP_RESERVE_MAX);
 }
 
@@ -218,7 +227,8 @@ int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 #ifdef CONFIG_MEMCG
 	ci->memcg_table = t.memcg;
 #endif
-	ci->backing = t.backing;
+	/* vswap_peek() must find its words zeroed. */
+	smp_store_release(&ci->backing, t.backing);
 	rcu_assign_pointer(ci->table, (atomic_long_t *)t.table);
 	return 0;
 }
@@ -242,7 +252,7 @@ bool vswap_cluster_depopulate(struct swap_cluster_info *ci)
 	t.backing = ci->backing;
 	t.memcg = NULL;
 	rcu_assign_pointer(ci->table, NULL);
-	ci->backing = NULL;
+	WRITE_ONCE(ci->backing, NULL);
 #ifdef CONFIG_MEMCG
 	t.memcg = ci->memcg_table;
 	ci->memcg_table = NULL;

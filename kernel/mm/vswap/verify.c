@@ -31,9 +31,25 @@ static void vswap_verify_zswap(struct vswap_census *c, unsigned long slot,
 	swp_entry_t owner = zswap_entry_slot(vswap_backing_to_zswap(word));
 
 	c->counted[VSWAP_NR_ZSWAP]++;
-	vswap_check(c, owner.val == swp_entry(vswap_si->type, slot).val,
+	vswap_check(c, owner.val == swp_entry(vswap_type, slot).val,
 		    "slot %lx is backed by the entry of slot %lx", slot,
 		    swp_offset(owner));
+}
+
+/* Does the reverse map say the same about a slot that is backed by a device? */
+static void vswap_verify_rmap(struct vswap_census *c, unsigned long slot,
+			      unsigned long word, unsigned long swp_tb)
+{
+	swp_entry_t entry = swp_entry(vswap_backing_to_type(word),
+				      vswap_backing_to_offset(word));
+	unsigned long rmap;
+
+	c->counted[VSWAP_NR_PHYSICAL]++;
+	rmap = swap_table_get(__swap_entry_to_cluster(entry),
+			      swp_cluster_offset(entry));
+	vswap_check(c, rmap == vswap_to_rmap(slot, !swp_tb_get_count(swp_tb)),
+		    "slot %lx (%lx) is backed by %lx, which says %lx", slot,
+		    swp_tb, entry.val, rmap);
 }
 
 static void vswap_verify_slot(struct vswap_census *c,
@@ -65,6 +81,8 @@ static void vswap_verify_slot(struct vswap_census *c,
 		    "slot %lx lost its data: swap table word %lx", slot, swp_tb);
 	if (vswap_backing_tag(word) == VSWAP_ZSWAP)
 		vswap_verify_zswap(c, slot, word);
+	else if (vswap_backing_tag(word) == VSWAP_SLOT)
+		vswap_verify_rmap(c, slot, word, swp_tb);
 }
 
 static void vswap_verify_cluster(struct vswap_census *c, unsigned int idx)

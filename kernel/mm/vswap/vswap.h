@@ -12,13 +12,19 @@
 #include <linux/swap.h>
 #include <linux/swapops.h>
 
+#include "../swap.h"
+#include "backing.h"
+
 struct mem_cgroup;
-struct swap_cluster_info;
+struct plist_head;
+struct vswap_split;
 
 #ifdef CONFIG_VSWAP
 
 /* The virtual swap device; NULL until, and unless, it could be set up. */
 extern struct swap_info_struct *vswap_si;
+/* Its type; one that no device has, as long as there is none. */
+extern unsigned int vswap_type;
 
 static inline bool swap_is_virtual(const struct swap_info_struct *si)
 {
@@ -28,7 +34,7 @@ static inline bool swap_is_virtual(const struct swap_info_struct *si)
 /* Does @entry, which is valid, name a virtual slot? */
 static inline bool vswap_entry(swp_entry_t entry)
 {
-	return vswap_si && swp_type(entry) == vswap_si->type;
+	return swp_type(entry) == vswap_type;
 }
 
 /* Is @folio, which is locked, in the swap cache at virtual slots? */
@@ -37,32 +43,120 @@ static inline bool vswap_folio(struct folio *folio)
 	return folio_test_swapcache(folio) && vswap_entry(folio->swap);
 }
 
+/* Of a word in the swap table of a device: does the slot back a virtual one? */
+static inline bool swp_tb_is_rmap(unsigned long swp_tb)
+{
+	return vswap_is_rmap(swp_tb);
+}
+
+static inline bool vswap_rmap_cache_only(unsigned long swp_tb)
+{
+	return swp_tb & VSWAP_RMAP_CACHE_ONLY;
+}
+
+static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
+{
+	return swp_entry(vswap_type, vswap_rmap_to_offset(swp_tb));
+}
+
 /* policy.c: who uses virtual slots, and is there room behind them */
 bool vswap_prepare_alloc(struct folio *folio);
 bool vswap_can_swap(struct mem_cgroup *memcg);
-bool vswap_refused(struct folio *folio);
 bool vswap_may_write_back(void);
+bool vswap_require_nofs(void);
+void vswap_devices_changed(struct plist_head *devices);
 unsigned long vswap_overcommit_pages(void);
+
+/* swapoff.c: have no slots of a device behind virtual slots any more */
+int vswap_evacuate(struct swap_info_struct *si);
 
 /* tables.c: what belongs to a cluster */
 int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp);
 bool vswap_cluster_depopulate(struct swap_cluster_info *ci);
 
+/* slots.c: slots of devices that back virtual ones */
+void vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
+		    unsigned int nr, swp_entry_t virt);
+void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
+			     bool cache_only);
+swp_entry_t vswap_reserve_slot(struct folio *folio);
+void vswap_cancel_slot(struct folio *folio, swp_entry_t slot);
+
+/* The swap count of a slot has become zero, or is no longer; @ci is locked. */
+static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
+					 unsigned int ci_off, bool cache_only)
+{
+	if (ci->backing)
+		__vswap_note_cache_only(ci, ci_off, cache_only);
+}
+
+/* io.c: where on a device it is */
+swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx);
+unsigned int __vswap_nr_runs(struct folio *folio);
+unsigned int vswap_run_length(struct folio *folio, unsigned int first);
+unsigned long vswap_slot_flags(swp_entry_t entry);
+bool vswap_folio_stable_writes(struct folio *folio);
+bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
+struct vswap_split *vswap_split_alloc(unsigned int nr);
+bool __vswap_split_end(struct vswap_split *split, bool *failed);
+
 /* stats.c: slots in use */
-bool vswap_account_alloc(struct swap_info_struct *si, struct folio *folio);
-bool vswap_account_free(struct swap_info_struct *si, unsigned int nr);
+void __vswap_account_alloc(struct folio *folio);
+void __vswap_account_free(unsigned int nr);
+
+/* Return: false if it is not the virtual device; nothing was done. */
+static inline bool vswap_account_alloc(struct swap_info_struct *si,
+				       struct folio *folio)
+{
+	if (!swap_is_virtual(si))
+		return false;
+	__vswap_account_alloc(folio);
+	return true;
+}
+
+static inline bool vswap_account_free(struct swap_info_struct *si,
+				      unsigned int nr)
+{
+	if (!swap_is_virtual(si))
+		return false;
+	__vswap_account_free(nr);
+	return true;
+}
 
 /* backing.c: where the data is. The folio is locked, in the swap cache */
-void vswap_release_range(struct swap_info_struct *si,
-			 struct swap_cluster_info *ci,
-			 unsigned int ci_off, unsigned int nr);
-void vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
-		     bool zero);
-bool vswap_read_lost(struct folio *folio);
+void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
+			   unsigned int nr);
+void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
+		       bool zero);
+bool __vswap_read_lost(struct folio *folio);
+
+static inline void vswap_release_range(struct swap_info_struct *si,
+				       struct swap_cluster_info *ci,
+				       unsigned int ci_off, unsigned int nr)
+{
+	if (swap_is_virtual(si))
+		__vswap_release_range(ci, ci_off, nr);
+}
+
+static inline void vswap_mark_zero(struct swap_cluster_info *ci,
+				   struct folio *folio, bool zero)
+{
+	if (vswap_entry(folio->swap))
+		__vswap_mark_zero(ci, folio, zero);
+}
+
+static inline bool vswap_read_lost(struct folio *folio)
+{
+	return vswap_entry(folio->swap) && __vswap_read_lost(folio);
+}
+
 void *vswap_zswap_lookup(struct folio *folio);
 void *vswap_zswap_store(struct swap_cluster_info *ci, swp_entry_t entry,
 			void *zentry);
 void vswap_zswap_erase(struct folio *folio);
+bool __vswap_get_slots(struct folio *folio);
+void vswap_start_writeback(struct folio *folio, swp_entry_t slot);
+void vswap_fail_writeback(struct folio *folio, void *zentry);
 
 #else /* CONFIG_VSWAP */
 
@@ -83,6 +177,21 @@ static inline bool vswap_folio(struct folio *folio)
 	return false;
 }
 
+static inline bool swp_tb_is_rmap(unsigned long swp_tb)
+{
+	return false;
+}
+
+static inline bool vswap_rmap_cache_only(unsigned long swp_tb)
+{
+	return false;
+}
+
+static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
+{
+	return (swp_entry_t){};
+}
+
 static inline bool vswap_prepare_alloc(struct folio *folio)
 {
 	return false;
@@ -93,17 +202,26 @@ static inline bool vswap_can_swap(struct mem_cgroup *memcg)
 	return false;
 }
 
-static inline bool vswap_refused(struct folio *folio)
-{
-	return false;
-}
-
 static inline bool vswap_may_write_back(void)
 {
 	return true;
 }
 
+static inline bool vswap_require_nofs(void)
+{
+	return false;
+}
+
+static inline void vswap_devices_changed(struct plist_head *devices)
+{
+}
+
 static inline unsigned long vswap_overcommit_pages(void)
+{
+	return 0;
+}
+
+static inline int vswap_evacuate(struct swap_info_struct *si)
 {
 	return 0;
 }
@@ -116,6 +234,68 @@ static inline int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp
 static inline bool vswap_cluster_depopulate(struct swap_cluster_info *ci)
 {
 	return false;
+}
+
+static inline void vswap_set_rmap(struct swap_cluster_info *ci,
+				  unsigned int ci_off, unsigned int nr,
+				  swp_entry_t virt)
+{
+}
+
+static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
+					 unsigned int ci_off, bool cache_only)
+{
+}
+
+static inline swp_entry_t vswap_reserve_slot(struct folio *folio)
+{
+	return (swp_entry_t){};
+}
+
+static inline void vswap_cancel_slot(struct folio *folio, swp_entry_t slot)
+{
+}
+
+static inline swp_entry_t vswap_device_entry(struct folio *folio,
+					     unsigned int idx)
+{
+	return (swp_entry_t){};
+}
+
+static inline unsigned int __vswap_nr_runs(struct folio *folio)
+{
+	return 1;
+}
+
+static inline unsigned int vswap_run_length(struct folio *folio,
+					    unsigned int first)
+{
+	return folio_nr_pages(folio);
+}
+
+static inline unsigned long vswap_slot_flags(swp_entry_t entry)
+{
+	return 0;
+}
+
+static inline bool vswap_folio_stable_writes(struct folio *folio)
+{
+	return false;
+}
+
+static inline bool __vswap_same_device(swp_entry_t a, swp_entry_t b)
+{
+	return true;
+}
+
+static inline struct vswap_split *vswap_split_alloc(unsigned int nr)
+{
+	return NULL;
+}
+
+static inline bool __vswap_split_end(struct vswap_split *split, bool *failed)
+{
+	return true;
 }
 
 static inline bool vswap_account_alloc(struct swap_info_struct *si,
@@ -161,5 +341,86 @@ static inline void vswap_zswap_erase(struct folio *folio)
 {
 }
 
+static inline bool __vswap_get_slots(struct folio *folio)
+{
+	return true;
+}
+
+static inline void vswap_start_writeback(struct folio *folio, swp_entry_t slot)
+{
+}
+
+static inline void vswap_fail_writeback(struct folio *folio, void *zentry)
+{
+}
+
 #endif /* CONFIG_VSWAP */
+
+/*
+ * Where on a device is page @idx of @folio? For a virtual slot that is backed
+ * by one, not where folio->swap says. The folio is in the swap cache, and
+ * locked or under writeback.
+ */
+static inline swp_entry_t swap_device_entry(struct folio *folio,
+					    unsigned int idx)
+{
+	if (vswap_entry(folio->swap))
+		return vswap_device_entry(folio, idx);
+	return swp_entry(swp_type(folio->swap), swp_offset(folio->swap) + idx);
+}
+
+/* In how many pieces is @folio on the device? Context: swap_device_entry(). */
+static inline unsigned int vswap_nr_runs(struct folio *folio)
+{
+	if (!folio_test_large(folio) || !vswap_entry(folio->swap))
+		return 1;
+	return __vswap_nr_runs(folio);
+}
+
+/*
+ * The flags of the device that @entry is on; for virtual slots, of what is
+ * behind them, which is a hint unless a folio is locked at @entry.
+ */
+static inline unsigned long swap_slot_flags(struct swap_info_struct *si,
+					    swp_entry_t entry)
+{
+	if (swap_is_virtual(si))
+		return vswap_slot_flags(entry);
+	/* Set before the device is used */
+	return data_race(si->flags);
+}
+
+/* Must @folio, which is under writeback, not be modified? */
+static inline bool swap_stable_writes(struct swap_info_struct *si,
+				      struct folio *folio)
+{
+	if (swap_is_virtual(si))
+		return vswap_folio_stable_writes(folio);
+	/* Set before the device is used */
+	return data_race(si->flags & SWP_STABLE_WRITES);
+}
+
+/* Is it worth reading @entry ahead when @target is read? */
+static inline bool vswap_same_device(swp_entry_t target, swp_entry_t entry)
+{
+	if (!vswap_entry(target) && !vswap_entry(entry))
+		return true;
+	return __vswap_same_device(target, entry);
+}
+
+/*
+ * Have slots of a device behind all slots of @folio, which is locked and about
+ * to be written. Return: false if that is not possible; it stays in memory.
+ */
+static inline bool vswap_get_slots(struct folio *folio)
+{
+	return !vswap_entry(folio->swap) || __vswap_get_slots(folio);
+}
+
+/* A part of a folio was read or written. Return: whether it was the last. */
+static inline bool vswap_split_end(struct vswap_split *split, bool *failed)
+{
+	return !split || __vswap_split_end(split, failed);
+}
+
 #endif /* _MM_VSWAP_H */

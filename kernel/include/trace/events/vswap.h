@@ -16,12 +16,14 @@
  * @VSWAP_ZEROED:    it was written out as zero-filled
  * @VSWAP_IN_MEMORY: it was read in, or nobody took it
  * @VSWAP_FREED:     the slot was freed
+ * @VSWAP_EVACUATED: the device is about to be taken away
  */
 enum vswap_reason {
 	VSWAP_WRITTEN,
 	VSWAP_ZEROED,
 	VSWAP_IN_MEMORY,
 	VSWAP_FREED,
+	VSWAP_EVACUATED,
 };
 #endif
 
@@ -29,19 +31,22 @@ TRACE_DEFINE_ENUM(VSWAP_WRITTEN);
 TRACE_DEFINE_ENUM(VSWAP_ZEROED);
 TRACE_DEFINE_ENUM(VSWAP_IN_MEMORY);
 TRACE_DEFINE_ENUM(VSWAP_FREED);
+TRACE_DEFINE_ENUM(VSWAP_EVACUATED);
 
 #define show_vswap_tag(tag)				\
 	__print_symbolic(tag,				\
 		{ 0,			"none" },	\
 		{ 1,			"zswap" },	\
-		{ 2,			"slot" })
+		{ 2,			"slot" },	\
+		{ 3,			"lost" })
 
 #define show_vswap_reason(reason)			\
 	__print_symbolic(reason,			\
 		{ VSWAP_WRITTEN,	"written" },	\
 		{ VSWAP_ZEROED,		"zeroed" },	\
 		{ VSWAP_IN_MEMORY,	"in_memory" },	\
-		{ VSWAP_FREED,		"freed" })
+		{ VSWAP_FREED,		"freed" },	\
+		{ VSWAP_EVACUATED,	"evacuated" })
 
 DECLARE_EVENT_CLASS(vswap_range,
 
@@ -119,6 +124,31 @@ TRACE_EVENT(vswap_resize,
 
 	TP_printk("nr_pages=%u nr_clusters=%u", __entry->nr_pages,
 		  __entry->nr_clusters)
+);
+
+TRACE_EVENT(vswap_evacuate,
+
+	TP_PROTO(unsigned int type, unsigned int offset, unsigned int nr,
+		 unsigned int stored),
+
+	TP_ARGS(type, offset, nr, stored),
+
+	TP_STRUCT__entry(
+		__field(unsigned int, type)
+		__field(unsigned int, offset)
+		__field(unsigned int, nr)
+		__field(unsigned int, stored)
+	),
+
+	TP_fast_assign(
+		__entry->type = type;
+		__entry->offset = offset;
+		__entry->nr = nr;
+		__entry->stored = stored;
+	),
+
+	TP_printk("type=%u offset=%x nr=%u stored=%u", __entry->type,
+		  __entry->offset, __entry->nr, __entry->stored)
 );
 
 #endif /* _TRACE_VSWAP_H */

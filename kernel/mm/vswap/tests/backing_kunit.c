@@ -39,6 +39,7 @@ static void slot_word(struct kunit *test)
 static void invalid_words(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(0));
+	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(VSWAP_LOST));
 	/* No tag but bits, a tag but no bits, a tag that means nothing. */
 	KUNIT_EXPECT_FALSE(test, vswap_backing_is_valid(BIT(20)));
 	KUNIT_EXPECT_FALSE(test, vswap_backing_is_valid(VSWAP_ZSWAP));
@@ -99,7 +100,52 @@ static void random_runs(struct kunit *test)
 	}
 }
 
+/* Runs of slots end where the device changes, the offset jumps or its cluster ends. */
+static void slot_runs(struct kunit *test)
+{
+	unsigned long words[] = {
+		vswap_slot_to_backing(1, 509), vswap_slot_to_backing(1, 510),
+		vswap_slot_to_backing(1, 511), vswap_slot_to_backing(1, 512),
+		vswap_slot_to_backing(2, 513), vswap_slot_to_backing(2, 515),
+		VSWAP_LOST,
+	};
+
+	KUNIT_EXPECT_EQ(test, vswap_backing_slot_run(words, 7, 512), 3);
+	KUNIT_EXPECT_EQ(test, vswap_backing_slot_run(words, 7, UINT_MAX), 4);
+	KUNIT_EXPECT_EQ(test, vswap_backing_slot_run(words, 2, 512), 2);
+	KUNIT_EXPECT_EQ(test, vswap_backing_slot_run(words + 4, 3, 512), 1);
+	KUNIT_EXPECT_EQ(test, vswap_backing_slot_run(words + 5, 2, 512), 1);
+}
+
+/* A word of the reverse map is nothing else that a swap table may hold. */
+static void rmap_word(struct kunit *test)
+{
+	static const unsigned long offsets[] = { 1, 511, 512, 1UL << 31, UINT_MAX };
+	int i, cached;
+
+	for (i = 0; i < ARRAY_SIZE(offsets); i++) {
+		for (cached = 0; cached < 2; cached++) {
+			unsigned long word = vswap_to_rmap(offsets[i], cached);
+
+			KUNIT_EXPECT_TRUE(test, swp_tb_is_rmap(word));
+			KUNIT_EXPECT_EQ(test, vswap_rmap_to_offset(word), offsets[i]);
+			KUNIT_EXPECT_EQ(test, vswap_rmap_cache_only(word), cached);
+			KUNIT_EXPECT_FALSE(test, swp_tb_is_null(word) ||
+					   swp_tb_is_folio(word) ||
+					   swp_tb_is_shadow(word) ||
+					   swp_tb_is_bad(word) ||
+					   swp_tb_is_countable(word));
+		}
+	}
+	KUNIT_EXPECT_FALSE(test, swp_tb_is_rmap(null_to_swp_tb()));
+	KUNIT_EXPECT_FALSE(test, swp_tb_is_rmap(SWP_TB_BAD));
+	KUNIT_EXPECT_FALSE(test, swp_tb_is_rmap(pfn_to_swp_tb(4711, 3)));
+	KUNIT_EXPECT_FALSE(test, swp_tb_is_rmap(shadow_to_swp_tb(NULL, 1)));
+}
+
 static struct kunit_case backing_cases[] = {
+	KUNIT_CASE(slot_runs),
+	KUNIT_CASE(rmap_word),
 	KUNIT_CASE(zswap_word),
 	KUNIT_CASE(slot_word),
 	KUNIT_CASE(invalid_words),

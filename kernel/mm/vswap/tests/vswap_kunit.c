@@ -516,7 +516,7 @@ static int race_lookups(void *data)
 	unsigned long offset = 1;
 
 	while (!kthread_should_stop()) {
-		swp_entry_t entry = swp_entry(vswap_si->type, offset);
+		swp_entry_t entry = swp_entry(vswap_type, offset);
 		struct swap_info_struct *si = get_swap_device(entry);
 
 		/* Entries that may be anything by now: free, or given back. */

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: the slots of swap devices that back virtual slots.
+ *
+ * Such a slot is allocated when data is about to be written there, and charged
+ * to the owner of the virtual slot at that moment. The swap table of the device
+ * then says which virtual slot it backs (the reverse map). It is freed when the
+ * virtual slot gets another backing, or is freed.
+ *
+ * The word of the reverse map is set under the lock of the device's cluster
+ * when the slot is allocated and cleared when it is freed. Only its cache-only
+ * bit changes in between, under the lock of the virtual slot's cluster.
+ */
+#include <linux/memcontrol.h>
+#include <trace/events/vswap.h>
+
+#include "internal.h"
+
+/**
+ * vswap_set_rmap - note which virtual slots a device's slots will back
+ * @ci: the cluster of the device, locked
+ * @ci_off: the first of its slots
+ * @nr: their number
+ * @virt: the first of the virtual slots
+ */
+void vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
+		    unsigned int nr, swp_entry_t virt)
+{
+	unsigned long offset = swp_offset(virt);
+
+	while (nr--)
+		__swap_table_set(ci, ci_off++, vswap_to_rmap(offset++, false));
+}
+
+/* The word of the reverse map of @slot, which is in use. */
+static atomic_long_t *vswap_rmap_word(swp_entry_t slot)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(slot);
+
+	return rcu_dereference_protected(ci->table, true) +
+	       swp_cluster_offset(slot);
+}
+
+static swp_entry_t vswap_word_to_slot(unsigned long word)
+{
+	return swp_entry(vswap_backing_to_type(word),
+			 vswap_backing_to_offset(word));
+}
+
+/**
+ * __vswap_note_cache_only - the swap count of a slot has become zero, or not
+ * @ci: the virtual cluster, locked
+ * @ci_off: the slot; a folio is in the swap cache there
+ * @cache_only: whether there is no swap count any more
+ */
+void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
+			     bool cache_only)
+{
+	unsigned long word = ci->backing[ci_off];
+	atomic_long_t *rmap;
+
+	lockdep_assert_held(&ci->lock);
+	if (vswap_backing_tag(word) != VSWAP_SLOT)
+		return;
+
+	rmap = vswap_rmap_word(vswap_word_to_slot(word));
+	if (cache_only)
+		atomic_long_or(VSWAP_RMAP_CACHE_ONLY, rmap);
+	else
+		atomic_long_andnot(VSWAP_RMAP_CACHE_ONLY, rmap);
+}
+
+/**
+ * vswap_install_slots - let slots of a device back virtual slots
+ * @ci: the virtual cluster, locked
+ * @virt: the first of the virtual slots; nothing backs them any more
+ * @slot: the first of the slots
+ * @nr: their number
+ * @from: what backed them until now
+ */
+void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
+			 swp_entry_t slot, unsigned int nr, enum vswap_tag from)
+{
+	unsigned int off = swp_cluster_offset(virt), i;
+
+	lockdep_assert_held(&ci->lock);
+	for (i = 0; i < nr; i++) {
+		VM_WARN_ON_ONCE(ci->backing[off + i]);
+		WRITE_ONCE(ci->backing[off + i],
+			   vswap_slot_to_backing(swp_type(slot),
+						 swp_offset(slot) + i));
+		if (!swp_tb_get_count(__swap_table_get(ci, off + i)))
+			__vswap_note_cache_only(ci, off + i, true);
+	}
+	vswap_count(VSWAP_NR_PHYSICAL, nr);
+	count_vm_events(VSWAP_SLOT_ALLOC, nr);
+	trace_vswap_backing(virt, nr, from, VSWAP_SLOT, VSWAP_WRITTEN);
+}
+
+/**
+ * vswap_release_slots - free the slots of devices that backed virtual slots
+ * @ci: the virtual cluster, locked
+ * @ci_off: the first of the virtual slots
+ * @words: what their backing words were
+ * @nr: their number
+ *
+ * The owners are still recorded: they are uncharged.
+ */
+void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
+			 const unsigned long *words, unsigned int nr)
+{
+	unsigned int run, i, len;
+
+	lockdep_assert_held(&ci->lock);
+	vswap_count(VSWAP_NR_PHYSICAL, -(long)nr);
+	count_vm_events(VSWAP_SLOT_FREE, nr);
+
+	for (i = 0; i < nr; i += len) {
+		unsigned short id = __swap_cgroup_get(ci, ci_off + i);
+
+		for (len = 1; i + len < nr; len++)
+			if (__swap_cgroup_get(ci, ci_off + i + len) != id)
+				break;
+		mem_cgroup_charge_slots(id, -(int)len);
+	}
+
+	for (i = 0; i < nr; i += run) {
+		run = vswap_backing_slot_run(words + i, nr - i, SWAPFILE_CLUSTER);
+		swap_free_backing(vswap_word_to_slot(words[i]), run);
+	}
+}
+
+static unsigned short vswap_owner(struct folio *folio)
+{
+	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
+	unsigned short id;
+
+	id = __swap_cgroup_get(ci, swp_cluster_offset(folio->swap));
+	swap_cluster_unlock(ci);
+	return id;
+}
+
+/**
+ * vswap_charge_slots - charge the owner of a folio's slots for slots of a device
+ * @folio: the folio, locked; all its slots have one owner
+ * @nr: the number of slots, negative to uncharge
+ *
+ * Return: 0, or -ENOMEM if the owner may not have more.
+ */
+int vswap_charge_slots(struct folio *folio, int nr)
+{
+	return mem_cgroup_charge_slots(vswap_owner(folio), nr);
+}
+
+/**
+ * vswap_reserve_slot - allocate and charge a slot of a device
+ * @folio: the folio of order 0 that is to be written there; it is locked and in
+ *	   the swap cache at a virtual slot
+ *
+ * The slot does not back the virtual slot yet.
+ *
+ * Return: the slot, or an empty entry. An entry that is not virtual already has
+ * a place on a device, which is returned.
+ */
+swp_entry_t vswap_reserve_slot(struct folio *folio)
+{
+	swp_entry_t slot;
+
+	if (!vswap_folio(folio))
+		return folio->swap;
+	if (vswap_charge_slots(folio, 1))
+		return (swp_entry_t){};
+	slot = swap_alloc_backing(folio->swap, 0);
+	if (!slot.val)
+		vswap_charge_slots(folio, -1);
+	return slot;
+}
+
+/**
+ * vswap_cancel_slot - give back what vswap_reserve_slot() returned
+ * @folio: the folio, still locked
+ * @slot: the slot
+ */
+void vswap_cancel_slot(struct folio *folio, swp_entry_t slot)
+{
+	if (!vswap_folio(folio))
+		return;
+	swap_free_backing(slot, 1);
+	vswap_charge_slots(folio, -1);
+}
