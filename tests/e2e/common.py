@@ -2,6 +2,7 @@
 """Types, the answers of a guest, and pieces of the scripts that run in it."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from vswaplab.guest import GuestResult
@@ -13,7 +14,14 @@ class Boot(Protocol):
     """The fixture boot_guest."""
 
     def __call__(
-        self, text: str, *, kernel: str = "vswap", arch: str = "um", flavour: str = "debug", **fields: Any
+        self,
+        text: str,
+        *,
+        kernel: str = "vswap",
+        arch: str = "um",
+        flavour: str = "debug",
+        expected: Sequence[str] = (),
+        **fields: Any,
     ) -> GuestResult:
         """Boot a guest, run the script in it, and insist on a clean end."""
 
@@ -34,6 +42,12 @@ def fields(result: GuestResult, name: str) -> dict[str, int]:
     return {key: int(value) for key, value in pairs}
 
 
+def nothing_is_left(result: GuestResult) -> bool:
+    """Whether, by the script's "left", only living processes had slots at the end."""
+    slots, own_kb = map(int, result.files["left"].split())
+    return slots * 4 <= own_kb
+
+
 # Run before every script. group NAME makes a control group, in_group NAME COMMAND... runs in it.
 PRELUDE = """
 set -u
@@ -43,8 +57,18 @@ group() { mkdir -p $CG/$1; }
 in_group() { g=$1; shift; ( echo 0 > $CG/$g/cgroup.procs && exec "$@" ); }
 keep() { cat "$2" > $RESULTS/$1; }
 verify() { cat /sys/kernel/debug/vswap/verify; }
-# what was freed goes a moment later
-settle() { i=0; while [ $i -lt 50 ] && [ "$(cat $V/slots_used)" != 0 ]; do sleep 0.1; i=$((i+1)); done; }
+# Slots in use, and what living processes (of the guest: its init, the shell) have in them, in KB.
+left() { awk -v slots=$(cat $V/slots_used) '/^(VmSwap|SwapCached):/ { own += $2 } END { print slots, own + 0 }' \\
+  /proc/[0-9]*/status /proc/meminfo > $RESULTS/left; }
+# What was freed goes a moment later; a page that was locked when its process ended stays in the swap
+# cache until reclaim comes by, as on mainline.
+drop() { for f in $CG/*/memory.reclaim; do echo 64M > $f; done 2>/dev/null; }
+settle() {
+  i=0
+  while [ $i -lt 50 ] && [ "$(cat $V/slots_used)" != 0 ]; do
+    sleep 0.1; i=$((i+1)); [ $((i % 10)) != 5 ] || drop
+  done
+}
 """
 
 

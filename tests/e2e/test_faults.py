@@ -30,7 +30,7 @@ settle
     ("kind", "percent"), [("failslab", 20), pytest.param("fail_page_alloc", 20, marks=pytest.mark.long)]
 )
 def test_failing_allocations(boot_guest: Boot, kind: str, percent: int) -> None:
-    result = boot_guest(SCRIPT % (kind, percent), mem_bytes=300 * MIB)
+    result = boot_guest(SCRIPT % (kind, percent), mem_bytes=300 * MIB, cpus=2)
     report = answer(result, "out.json")
     assert report["verified"] is True, report
     assert number(result, "verify") == 0

@@ -18,7 +18,7 @@ CASES = {
 
 
 def test_all_cases_pass(boot_guest: Boot) -> None:
-    result = boot_guest("true", extra_cmdline=["kunit.autorun=1", "kunit.filter_glob=vswap*"])
+    result = boot_guest("true", cpus=2, extra_cmdline=["kunit.autorun=1", "kunit.filter_glob=vswap*"])
     cases = ktap.parse(result.console)
     assert {case.name: case.message for case in cases if case.status != "pass"} == {}
     wanted = {f"{suite}.{name}" for suite, names in CASES.items() for name in names}
