@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Nothing is needed before "make run" or "make test": each step fetches or builds what it lacks.
 
-.PHONY: help run test test-long lint clean
+.PHONY: help run test test-long bench bench-full lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -17,6 +17,12 @@ test:  ## all tests but the long ones
 
 test-long:  ## all tests, the ones that take minutes included
 	@./vswap test --long
+
+bench:  ## the quick benchmarks, mainline against virtual swap: bench.json and bench.html
+	@./vswap bench --quick --json bench.json --html bench.html
+
+bench-full:  ## all benchmarks in all their set-ups: hours; goes on where it was interrupted
+	@./vswap bench --json bench-full.json --html bench-full.html
 
 lint:  ## ruff and mypy over the lab and the tests
 	@python=$$(lab/bootstrap.sh) && $$python -m ruff check lab tests && $$python -m mypy

@@ -18,6 +18,7 @@ from vswaplab.errors import VswapError
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the tests that take minutes as well")
+    parser.addoption("--build-only", action="store_true", help="build the kernels of the chosen tests and stop")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -50,6 +51,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                 build.build(*names, progress=shown)
     except VswapError as error:
         pytest.exit(f"{error}", returncode=error.exit_code)
+    if session.config.getoption("build_only"):
+        session.items.clear()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    built = session.config.getoption("build_only") and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    if built:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture(scope="session")

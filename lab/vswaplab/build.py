@@ -177,6 +177,7 @@ def build_in(
     arch: str,
     flavour: str,
     *,
+    extra: Sequence[Path] = (),
     strict: bool = True,
     jobs: int = 0,
     runner: Runner = SYSTEM,
@@ -184,11 +185,12 @@ def build_in(
 ) -> BuiltKernel:
     """Build one kernel in a source tree that is already what it should be.
 
-    ``strict`` is that of config.configure(). Raises BuildError and ConfigError.
+    ``extra`` are fragments of configuration on top of the lab's, ``strict`` is that of
+    config.configure(). Raises BuildError and ConfigError.
     """
     progress = progress or Silent()
     out = tree.path / f"{kernel}-{arch}-{flavour}"
-    parts = config.fragments(kernel, arch, flavour, paths.configs_dir())
+    parts = [*config.fragments(kernel, arch, flavour, paths.configs_dir()), *extra]
     text = "\0".join([_RECIPE, tree.identity, config.fragments_hash(parts), compiler(runner)])
     identity = hashlib.sha256(text.encode()).hexdigest()
     if known := _stamped(out, identity):
@@ -207,16 +209,26 @@ def build_in(
         return built
 
 
-def source_tree(kernel: str, *, runner: Runner = SYSTEM, progress: Progress | None = None) -> Tree:
+BENCH_LABEL = "bench/kernel"  # paths.bench_kernel_dir() in messages
+
+
+def source_tree(
+    kernel: str, flavour: str = "release", *, runner: Runner = SYSTEM, progress: Progress | None = None
+) -> Tree:
     """The source tree for a kernel, up to date with kernel/.
 
-    "mainline" is the base with BASE_FIXES and nothing else. Raises SourceError and TreeError.
+    "mainline" is the base with BASE_FIXES and nothing else. The flavour "bench" has trees of its own,
+    with the in-kernel benchmark in them. Raises SourceError and TreeError.
     """
-    ours = kernel != "mainline"
+    ours, bench = kernel != "mainline", flavour == "bench"
     under = "" if ours else BASE_FIXES
     found = source.fetch(verify=False, runner=runner, progress=progress)
     edits = overlay.content_hash(paths.kernel_dir(), under)
-    path = paths.cache_dir() / "build" / ("vswap" if ours else "mainline")
+    name = "vswap" if ours else "mainline"
+    if bench:
+        edits += f"-{overlay.content_hash(paths.bench_kernel_dir())}"
+        name += "-bench"
+    path = paths.cache_dir() / "build" / name
     tree = Tree(path, f"{found.sha256}-{edits}")
     mark = path / ".vswap-identity"
     with paths.locked(path.with_name(f".{path.name}.lock")):
@@ -225,6 +237,8 @@ def source_tree(kernel: str, *, runner: Runner = SYSTEM, progress: Progress | No
         base = source.pristine(found, runner=runner, progress=progress)
         (progress or Silent()).update(f"preparing the {path.name} tree")
         changes = overlay.render(paths.kernel_dir(), base, runner, under)
+        if bench:
+            changes = overlay.render(paths.bench_kernel_dir(), base, runner, onto=changes, label=BENCH_LABEL)
         mark.unlink(missing_ok=True)
         buildtree.sync(path, base, found.sha256, changes)
         paths.write_file(mark, tree.identity.encode())
@@ -246,7 +260,7 @@ def build(
     names, SourceError, TreeError, ConfigError, BuildError for what can go wrong on the way.
     """
     check_names(kernel, arch, flavour)
-    tree = source_tree(kernel, runner=runner, progress=progress)
+    tree = source_tree(kernel, flavour, runner=runner, progress=progress)
     return build_in(tree, kernel, arch, flavour, jobs=jobs, runner=runner, progress=progress)
 
 

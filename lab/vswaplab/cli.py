@@ -35,6 +35,8 @@ COMMANDS = (
     Command("fetch", "get the kernel source the project is based on"),
     Command("tree", "make a kernel tree to work in; export edits from it; write a patch series"),
     Command("build", "build kernels"),
+    Command("bench", "measure kernels side by side"),
+    Command("report", "compare two benchmark runs, or render one again"),
     Command("footprint", "count the lines changed in the base kernel and the lines of our own"),
 )
 

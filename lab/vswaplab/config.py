@@ -16,7 +16,7 @@ from vswaplab.proc import SYSTEM, Runner
 
 KERNELS = ("vswap", "mainline", "vswap-off")
 ARCHES = ("um", "x86_64")
-FLAVOURS = ("release", "debug")
+FLAVOURS = ("release", "debug", "bench")
 
 _OPTION = re.compile(r"(CONFIG_\w+)=(.*)")
 _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
@@ -24,8 +24,9 @@ _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
 
 def fragments(kernel: str, arch: str, flavour: str, directory: Path) -> list[Path]:
     """The fragment files for one kernel, in the order they apply; those that exist."""
-    names = ["common", arch, flavour, f"{flavour}-{arch}"]
-    if kernel != "mainline":
+    base = ["release"] if flavour == "bench" else []  # it measures what is released
+    names = ["common", arch, *base, flavour, f"{flavour}-{arch}"]
+    if kernel in KERNELS and kernel != "mainline":
         names.append(kernel)
     if kernel == "vswap":
         names.append(f"{flavour}-vswap")

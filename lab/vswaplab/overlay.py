@@ -8,7 +8,6 @@ is about the patches themselves and never part of a tree.
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,54 +77,79 @@ def _failed_hunk(patch: Path, name: str, line: int) -> str:
     return f"the hunk at line {line} of {name}"
 
 
-def _apply_error(patch: Path, name: str, said: str) -> TreeError:
+def _apply_error(patch: Path, name: str, said: str, label: str) -> TreeError:
     """One line out of what git apply printed."""
     match = re.search(r"patch failed: .*:(\d+)$", said, re.MULTILINE)
     what = _failed_hunk(patch, name, int(match[1])) if match else said.strip().splitlines()[-1]
-    return TreeError(f"kernel/{name}{PATCH} does not apply to this base: {what}")
+    return TreeError(f"{label}/{name}{PATCH} does not apply to this base: {what}")
 
 
-def apply_patch(patch: Path, name: str, base: Path, runner: Runner = SYSTEM) -> Content | None:
-    """The base's NAME with ``patch`` applied; None when the patch removes it.
+def _original(name: str, base: Path, onto: Overlay) -> Content | None:
+    """NAME as an overlay leaves it in the base; None if it is not there."""
+    if name in onto:
+        return onto[name]
+    return read_content(base / name) if (base / name).is_file() else None
 
-    Nothing below ``base`` is written. Raises TreeError naming the file and the hunk.
+
+def apply_patch(
+    patch: Path,
+    name: str,
+    base: Path,
+    runner: Runner = SYSTEM,
+    *,
+    onto: Overlay | None = None,
+    label: str = "kernel",
+) -> Content | None:
+    """The base's NAME, as the overlay ``onto`` leaves it, with ``patch`` applied; None when the patch removes it.
+
+    Nothing below ``base`` is written. Raises TreeError naming the file, in ``label``, and the hunk.
     """
-    original = base / name
-    if not original.is_file():
-        raise TreeError(f"kernel/{name}{PATCH} edits {name}, which this base does not have")
+    original = _original(name, base, onto or {})
+    if original is None:
+        raise TreeError(f"{label}/{name}{PATCH} edits {name}, which this base does not have")
     with paths.scratch_dir() as scratch:
         target = scratch / name
-        target.parent.mkdir(parents=True)
-        shutil.copy2(original, target)
+        paths.write_file(target, original.data, original.mode)
         environment = {**GIT_ENV, "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
         argv = ["git", "apply", "--whitespace=nowarn", str(patch)]
         result = runner.run(argv, cwd=scratch, env=environment, check=False)
         if result.returncode != 0:
-            raise _apply_error(patch, name, result.stderr)
+            raise _apply_error(patch, name, result.stderr, label)
         stray = [p for p in scratch.rglob("*") if p.is_file() and p != target]
         if stray:
-            raise TreeError(f"kernel/{name}{PATCH} edits {stray[0].relative_to(scratch)} as well")
+            raise TreeError(f"{label}/{name}{PATCH} edits {stray[0].relative_to(scratch)} as well")
         return read_content(target) if target.exists() else None
 
 
-def render(kernel: Path, base: Path, runner: Runner = SYSTEM, under: str = "") -> Overlay:
+def render(
+    kernel: Path,
+    base: Path,
+    runner: Runner = SYSTEM,
+    under: str = "",
+    *,
+    onto: Overlay | None = None,
+    label: str = "kernel",
+) -> Overlay:
     """Everything kernel/ changes in ``base``, computed without writing anything.
 
-    Raises TreeError when a patch does not apply or a whole file is one of the base's.
+    With ``onto`` it changes what that overlay makes of the base; the result is both. ``label`` is
+    what errors call the folder. Raises TreeError when a patch does not apply or a whole file is
+    one that is there already.
     """
+    before = onto or {}
     result: Overlay = {}
     for name, path in files(kernel, under):
         if name.endswith(PATCH):
             target = name.removesuffix(PATCH)
-            content = apply_patch(path.resolve(), target, base, runner)
+            content = apply_patch(path.resolve(), target, base, runner, onto=before, label=label)
         else:
             target, content = name, read_content(path)
-            if (base / name).exists():
-                raise TreeError(f"kernel/{name} is a file of the base; make it kernel/{name}{PATCH}")
+            if _original(name, base, before):
+                raise TreeError(f"{label}/{name} is a file of the base; make it {label}/{name}{PATCH}")
         if target in result:
-            raise TreeError(f"kernel/ has both {target} and {target}{PATCH}")
+            raise TreeError(f"{label}/ has both {target} and {target}{PATCH}")
         result[target] = content
-    return result
+    return {**before, **result}
 
 
 def overlay_hash(changes: Overlay) -> str:

@@ -32,6 +32,11 @@ def kernel_dir() -> Path:
     return repo_root() / "kernel"
 
 
+def bench_kernel_dir() -> Path:
+    """The same for what the flavour "bench" adds to every kernel: the in-kernel benchmark."""
+    return repo_root() / "bench" / "kernel"
+
+
 def configs_dir() -> Path:
     """The fragments of kernel configuration."""
     return repo_root() / "configs"

@@ -28,6 +28,7 @@ class ShellMachine:
     script: str
     channel: str = "/dev/channel"
     disk: str = "/dev/disk"
+    scratch: str = "/dev/scratch"
     restart: bool = False
     env: Mapping[str, str] | None = None
 

@@ -29,6 +29,7 @@ def files(directory: Path) -> Files:
         ("file:1G", Swap("file", 1 << 30)),
         ("zram:64M", Swap("zram", 64 * MIB)),
         ("file:5000001", Swap("file", 4997120)),
+        ("ram:1M", Swap("ram", MIB)),
     ],
 )
 def test_swap(text: str, swap: Swap) -> None:
@@ -59,6 +60,8 @@ def test_bad_swap(text: str) -> None:
         {"timeout": 0.0},
         {"timeout": float("nan")},
         {"swap": "file"},
+        {"icount": True, "cpus": 1},
+        {"icount": True, "cpus": 2, "kernel": X86},
     ],
 )
 def test_bad_specs(change: dict[str, Any]) -> None:
@@ -111,6 +114,22 @@ def test_qemu(tmp_path: Path) -> None:
     # The channel's device name in the guest depends on this.
     devices = [argv[n + 1] for n, word in enumerate(argv) if word == "-device"]
     assert devices[0] == "virtio-serial-pci"
+
+
+def test_disk_in_ram(tmp_path: Path) -> None:
+    wanted = spec(swap="ram:64M")
+    wanted.check()
+    assert "swap disk /dev/ram0" in job_text(wanted, UserModeLinux(), parse_swap(wanted.swap)).splitlines()
+    assert "brd.rd_size=65536" in UserModeLinux().launch(wanted, files(tmp_path)).argv
+
+
+def test_icount(tmp_path: Path) -> None:
+    wanted = spec(kernel=X86, icount=True, cpus=1)
+    wanted.check()
+    argv = Qemu().launch(wanted, files(tmp_path)).argv
+    assert argv[argv.index("-icount") + 1] == "shift=0,sleep=off"
+    assert argv[argv.index("-accel") + 1] == "tcg,thread=single"
+    assert "-icount" not in Qemu().launch(spec(kernel=X86), files(tmp_path)).argv
 
 
 def test_path_with_white_space(tmp_path: Path) -> None:

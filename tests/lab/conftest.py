@@ -48,6 +48,20 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bench/kernel/ that edits a file which kernel/ edits as well; the lab uses it."""
+    patch = (
+        "--- a/mm/swap.c\n+++ b/mm/swap.c\n"
+        "@@ -21,6 +21,7 @@\n line 21\n line 22\n line 23\n+bench hook\n line 24\n line 25\n line 26\n"
+    )
+    directory = fakes.write_tree(
+        tmp_path / "bench/kernel", {"mm/swap_bench.c": "bench\n", "mm/swap.c.patch": patch}
+    )
+    monkeypatch.setattr(paths, "bench_kernel_dir", lambda: directory)
+    return directory
+
+
+@pytest.fixture
 def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A configs/ with a few options; the lab uses it."""
     directory = fakes.write_tree(
@@ -58,6 +72,7 @@ def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "x86_64.config": "CONFIG_PCI=y\n",
             "release.config": "CONFIG_A=n\n",
             "debug.config": "CONFIG_KASAN=y\n",
+            "bench.config": "CONFIG_SWAP_BENCH=y\n",
             "debug-x86_64.config": "CONFIG_PAGE_TABLE_CHECK=y\n",
             "vswap.config": "CONFIG_VSWAP=y\n",
             "vswap-off.config": "# CONFIG_VSWAP is not set\n",

@@ -15,6 +15,7 @@ import pytest
 
 from tests.lab import fakes
 from vswaplab import build, buildtree, paths, source
+from vswaplab.bench import kernel as choices
 from vswaplab.errors import BuildError, ConfigError, TreeError, UsageError
 from vswaplab.overlay import Content
 
@@ -59,6 +60,46 @@ def test_three_kernels(stored: source.Source) -> None:
     pristine = source.pristine(stored)
     assert (pristine / "mm/swap.c").read_text() == fakes.SWAP_C, "shared by links, never written to"
     assert not (pristine / "mm/vswap").exists()
+
+
+def test_the_bench_flavour(bench: Path) -> None:
+    """Both kernels get the benchmark, in trees of their own, beside what kernel/ changes."""
+    ours = build.build("vswap", "um", "bench")
+    assert ours.dir.parent.name == "vswap-bench"
+    text = ours.image.read_bytes()
+    assert b"hook one" in text and b"bench hook" in text
+    options = ours.config.read_text()
+    assert "CONFIG_SWAP_BENCH=y" in options and "CONFIG_A=y" not in options, "release, and more"
+    plain = build.build("mainline", "um", "bench")
+    assert b"hook one" not in plain.image.read_bytes() and b"bench hook" in plain.image.read_bytes()
+    assert (plain.dir.parent / "mm/swap_bench.c").exists()
+    assert b"bench hook" not in build.build("vswap", "um", "release").image.read_bytes()
+
+
+def test_an_edit_of_the_benchmark_rebuilds_that_flavour_only(bench: Path) -> None:
+    names = [("mainline", "um", flavour) for flavour in ("bench", "release")]
+    before = [build.build(*name).image.stat().st_mtime_ns for name in names]
+    patch = bench / "mm/swap.c.patch"
+    patch.write_text(patch.read_text().replace("bench hook", "bench edit"))
+    after = [build.build(*name).image.stat().st_mtime_ns for name in names]
+    assert after[0] > before[0] and after[1] == before[1]
+
+
+def test_a_bench_patch_that_does_not_apply(bench: Path) -> None:
+    patch = bench / "mm/swap.c.patch"
+    patch.write_text(patch.read_text().replace(" line 23", " line xx"))
+    with pytest.raises(TreeError, match="^bench/kernel/mm/swap.c.patch does not apply .* hunk 1"):
+        build.build("mainline", "um", "bench")
+
+
+def test_a_series_of_somebody_gets_the_benchmark_too(bench: Path, tmp_path: Path) -> None:
+    patch = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n-line 1\n+their line\n line 2\n line 3\n"
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/0001.patch").write_text(patch)
+    choice = choices.parse(f"theirs={tmp_path / 'theirs'}")
+    texts = {flavour: choices.get(choice, "um", flavour).image.read_bytes() for flavour in ("bench", "release")}
+    assert b"their line" in texts["bench"] and b"bench hook" in texts["bench"]
+    assert b"their line" in texts["release"] and b"bench hook" not in texts["release"]
 
 
 def objects(built: build.BuiltKernel) -> dict[str, int]:

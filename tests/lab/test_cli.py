@@ -74,11 +74,38 @@ def test_exit_codes(
 def test_test_hands_its_arguments_to_pytest(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str], given: list[str]
 ) -> None:
-    became: list[list[str]] = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "execv", lambda program, argv: became.append(argv))
+    ran, became = pretend(monkeypatch, tmp_path)
     vswap("test", *words)
-    assert became[0][1:] == ["-m", "pytest", *given]
+    assert ran[0][1:] == ["-m", "pytest", *given, "--build-only"]
+    assert became[0][1:] == ["-m", "pytest", *given, "-n", "auto", "--maxprocesses", "4", "--dist", "loadscope"]
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, path: Path, code: int = 0) -> tuple[list[list[str]], list[list[str]]]:
+    """Run nothing. What would have been run, and what this process would have become."""
+    ran: list[list[str]] = []
+    became: list[list[str]] = []
+
+    def run(argv: list[str], check: bool) -> subprocess.CompletedProcess[str]:
+        ran.append(argv)
+        return subprocess.CompletedProcess(argv, code)
+
+    monkeypatch.chdir(path)
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(os, "execv", lambda program, argv: became.append(argv))
+    return ran, became
+
+
+@pytest.mark.parametrize("word", ["-n2", "-s", "--pdb", "--collect-only"])
+def test_test_leaves_how_to_run_to_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, word: str) -> None:
+    ran, became = pretend(monkeypatch, tmp_path)
+    vswap("test", word)
+    assert ran == [] and became[0][1:] == ["-m", "pytest", word]
+
+
+def test_tests_do_not_run_when_a_kernel_does_not_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran, became = pretend(monkeypatch, tmp_path, code=3)
+    assert vswap("test") == 3
+    assert len(ran) == 1 and became == []
 
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +205,7 @@ def bootstrap(directory: Path, *, dpkg: str | None, sudo: bool = False) -> subpr
 
 ALL = (
     "gcc libc6-dev make flex bison bc libelf-dev perl git xz-utils ccache ca-certificates python3 python3-venv "
-    "qemu-system-x86 redis-server"
+    "qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux"
 ).split()
 
 

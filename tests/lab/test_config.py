@@ -21,6 +21,7 @@ def test_fragments(configs: Path) -> None:
     assert names("vswap", "x86_64", "debug", configs) == [
         "common", "x86_64", "debug", "debug-x86_64", "vswap", "debug-vswap",
     ]  # fmt: skip
+    assert names("mainline", "um", "bench", configs) == ["common", "um", "release", "bench"]
     assert names("vswap-off", "um", "debug", configs) == ["common", "um", "debug", "vswap-off"]
 
 

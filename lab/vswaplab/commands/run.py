@@ -67,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--mem", metavar="SIZE", default="256M", help="the machine's memory (default: 256M)")
     most = ", ".join(f"{arch}: {count}" for arch, count in CPUS_MAX.items())
     add("--cpus", metavar="N", type=_number, help=f"processors (default: {CPUS_DEFAULT}; at most {most})")
-    add("--swap", metavar="DEVICE", default="none", help="none, file:SIZE or zram:SIZE (default: none)")
+    devices = "none, file:SIZE, zram:SIZE or ram:SIZE, which is a ramdisk (default: none)"
+    add("--swap", metavar="DEVICE", default="none", help=devices)
     add("--zswap", choices=("on", "off"), default="on", help="compressed swap in RAM (default: on)")
     add("--compressor", metavar="NAME", help="of zswap and zram: lzo, lz4, zstd ... (default: the kernel's)")
     add(

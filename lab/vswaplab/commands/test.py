@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build what the tests need and run them. Arguments it does not know go to pytest.
 
-The kernels are built by the tests' own start-up (see tests/conftest.py), and only those that
-the chosen tests boot. The last line printed is pytest's summary.
+pytest runs twice: once to build the kernels that the chosen tests boot, and only those (see
+tests/conftest.py), with the progress shown; then to run the tests, one file per CPU at a time.
+The last line printed is pytest's summary.
 """
 
 import argparse
 import os
+import subprocess
 import sys
 
 from vswaplab import paths
@@ -20,9 +22,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Everything else goes to pytest: paths, -k, -x, --collect-only, ..."
 
 
+# Not a run of all tests side by side: the user looks at one, or has said how many at a time.
+ONE_AT_A_TIME = ("-n", "--numprocesses", "-s", "--pdb", "--collect-only", "--co", "--trace")
+
+
+def side_by_side(arguments: list[str]) -> list[str]:
+    """What makes pytest run a test file on each CPU; nothing if the arguments speak against it."""
+    if any(argument.startswith(ONE_AT_A_TIME) for argument in arguments):
+        return []
+    return ["-n", "auto", "--maxprocesses", "4", "--dist", "loadscope"]
+
+
 def main(args: argparse.Namespace) -> int:
     """Become pytest, in the repository's top directory; its exit code is the command's."""
-    argv = [sys.executable, "-m", "pytest", *(["--long"] if args.long else []), *args.pytest]
+    pytest = [sys.executable, "-m", "pytest"]
+    chosen = [*(["--long"] if args.long else []), *args.pytest]
     os.chdir(paths.repo_root())
     sys.stdout.flush()
-    os.execv(sys.executable, argv)
+    parallel = side_by_side(args.pytest)
+    if parallel:
+        code = subprocess.run([*pytest, *chosen, "--build-only"], check=False).returncode
+        if code:
+            return code
+    os.execv(sys.executable, [*pytest, *chosen, *parallel])

@@ -41,7 +41,12 @@ def machine_for(arch: str) -> Machine:
 
 def job_text(spec: GuestSpec, machine: Machine, swap: Swap) -> str:
     """The file "job" that guest-init reads; see workloads/guest-init.h."""
-    devices = {"none": "none", "file": f"disk {machine.disk}", "zram": f"zram {swap.bytes}"}
+    devices = {
+        "none": "none",
+        "file": f"disk {machine.disk}",
+        "zram": f"zram {swap.bytes}",
+        "ram": "disk /dev/ram0",
+    }
     lines = [
         f"channel {machine.channel}",
         f"zswap {int(spec.zswap)}",
@@ -62,9 +67,11 @@ def _prepare(spec: GuestSpec, machine: Machine, files: Files) -> None:
     swap = parse_swap(spec.swap)
     (files.dir / "job").write_text(job_text(spec, machine, swap))
     (files.dir / "script").write_text(spec.script)
-    if swap.kind == "file":
-        with files.disk.open("wb") as disk:
-            disk.truncate(swap.bytes)
+    sizes = {files.disk: swap.bytes if swap.kind == "file" else 0, files.scratch: spec.scratch}
+    for path, size in sizes.items():
+        if size:
+            with path.open("wb") as disk:
+                disk.truncate(size)
 
 
 def guarded(argv: list[str]) -> list[str]:

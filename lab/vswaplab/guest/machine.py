@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vswaplab.errors import UsageError
-from vswaplab.guest.spec import GuestSpec
+from vswaplab.guest.spec import GuestSpec, parse_swap
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Files:
         """The swap disk, if there is one."""
         return self.dir / "disk"
 
+    @property
+    def scratch(self) -> Path:
+        """The script's own disk, if there is one."""
+        return self.dir / "scratch"
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -51,6 +56,7 @@ class Machine(Protocol):
 
     channel: str  # device in the guest that leads to result_fd
     disk: str  # device in the guest that is the disk
+    scratch: str  # and the one that is the script's own, where the guest has both
     restart: bool  # end by a reset, which ends the emulator
 
     def launch(self, spec: GuestSpec, files: Files) -> Launch:
@@ -69,6 +75,8 @@ def check_word(path: Path) -> str:
 def common_cmdline(spec: GuestSpec, files: Files) -> list[str]:
     """The kernel parameters of every guest: read-only root, a panic ends it, everything is printed."""
     mode = [f"vswap={spec.mode}"] if spec.kernel.kernel == "vswap" else []
+    swap = parse_swap(spec.swap)
+    ram_disk = [f"brd.rd_size={swap.bytes >> 10}"] if swap.kind == "ram" else []
     return [
         "ro",
         f"init={check_word(files.init)}",
@@ -76,5 +84,6 @@ def common_cmdline(spec: GuestSpec, files: Files) -> list[str]:
         "panic=-1",
         "loglevel=7",
         *mode,
+        *ram_disk,
         *spec.extra_cmdline,
     ]

@@ -24,6 +24,7 @@ class Qemu:
 
     channel = "/dev/vport0p1"  # the first virtio device
     disk = "/dev/vda"
+    scratch = "/dev/vdb"
     restart = True  # with -no-reboot a reset ends QEMU, also after a panic
 
     def launch(self, spec: GuestSpec, files: Files) -> Launch:
@@ -46,9 +47,13 @@ class Qemu:
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=root,mount_tag=/dev/root",
         ]  # fmt: skip
-        if files.disk.exists():
-            argv += [
-                "-drive", f"file={_value(files.disk)},format=raw,if=none,id=swap,cache=unsafe",
-                "-device", "virtio-blk-pci,drive=swap",
-            ]  # fmt: skip
+        if spec.icount:  # its own way of emulating: one thread, and time that stands still in idle
+            argv[argv.index("tcg,thread=multi")] = "tcg,thread=single"
+            argv += ["-icount", "shift=0,sleep=off"]
+        for name, disk in (("swap", files.disk), ("scratch", files.scratch)):
+            if disk.exists():
+                argv += [
+                    "-drive", f"file={_value(disk)},format=raw,if=none,id={name},cache=unsafe",
+                    "-device", f"virtio-blk-pci,drive={name},serial={name}",
+                ]  # fmt: skip
         return Launch(argv, {}, stdout_is_console=False)

@@ -21,23 +21,24 @@ CPUS_DEFAULT = 2
 
 @dataclass(frozen=True)
 class Swap:
-    """A swap device: none, a disk backed by a sparse file of the host, or zram."""
+    """A swap device: none, a disk backed by a sparse file of the host, zram, or a disk in the guest's RAM."""
 
-    kind: Literal["none", "file", "zram"] = "none"
+    kind: Literal["none", "file", "zram", "ram"] = "none"
     bytes: int = 0
 
 
 def parse_swap(text: str) -> Swap:
-    """The swap device for "none", "file:SIZE" or "zram:SIZE". Raises UsageError."""
+    """The swap device for "none", "file:SIZE", "zram:SIZE" or "ram:SIZE". Raises UsageError."""
     kind, colon, size = text.partition(":")
     if text == "none":
         return Swap()
-    if not colon or kind not in ("file", "zram"):
+    if not colon or kind not in ("file", "zram", "ram"):
         raise UsageError(f"bad swap device {text!r}: expected none, file:SIZE or zram:SIZE, such as file:1G")
     count = parse_size(size)
     if count < SWAP_MIN:
         raise UsageError(f"bad swap device {text!r}: less than {format_size(SWAP_MIN)}")
-    return Swap("file" if kind == "file" else "zram", count // 4096 * 4096)
+    known: dict[str, Literal["file", "zram", "ram"]] = {"file": "file", "zram": "zram", "ram": "ram"}
+    return Swap(known[kind], count // 4096 * 4096)
 
 
 def _ignore_sample(_sample: Sample) -> None:
@@ -58,7 +59,9 @@ class GuestSpec:
     and zram's if there is a zram (None: the kernel's). ``mode`` is passed to kernels with virtual
     swap only. ``leak_pause`` is the pause, in seconds, between kmemleak's two scans at the end, on
     kernels that have kmemleak (0: no scan). ``cgroup`` is the version of the hierarchy in
-    /sys/fs/cgroup. ``on_output`` gets a stream ("out", "err") and bytes as they come.
+    /sys/fs/cgroup. ``scratch`` is the size in bytes of a second disk, empty, for the script (0: none).
+    ``icount`` makes the guest's clock count instructions, one a nanosecond (x86_64, one CPU).
+    ``on_output`` gets a stream ("out", "err") and bytes as they come.
     """
 
     kernel: BuiltKernel
@@ -75,6 +78,8 @@ class GuestSpec:
     sample_ms: int = 150
     leak_pause: int = 6
     cgroup: int = 2
+    scratch: int = 0
+    icount: bool = False
     on_sample: Callable[[Sample], None] = _ignore_sample
     on_output: Callable[[str, bytes], None] = _ignore_output
 
@@ -99,6 +104,8 @@ class GuestSpec:
             raise UsageError(f"bad compressor {self.compressor!r}")
         if not self.timeout > 0:
             raise UsageError(f"bad time limit {self.timeout:g}: expected a positive number of seconds")
+        if self.icount and (self.kernel.arch != "x86_64" or self.cpus_used != 1):
+            raise UsageError("instructions are counted on x86_64 with one CPU only")
         parse_swap(self.swap)
 
 

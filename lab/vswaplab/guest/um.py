@@ -26,6 +26,7 @@ class UserModeLinux:
 
     channel = "/dev/ttyS0"
     disk = "/dev/ubdb"
+    scratch = "/dev/ubdc"
     restart = False
 
     def launch(self, spec: GuestSpec, files: Files) -> Launch:
@@ -46,6 +47,7 @@ class UserModeLinux:
             "con0=null,fd:1",
             f"ssl0=null,fd:{files.result_fd}",
             *([f"ubd1={check_word(files.disk)}"] if files.disk.exists() else []),
+            *([f"ubd2={check_word(files.scratch)}"] if files.scratch.exists() else []),
             *common_cmdline(spec, files),
         ]
         return Launch(argv, {"TMPDIR": str(ram_directory(spec.mem_bytes))}, stdout_is_console=True)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What runs and how long is left, on stderr; and the results as a table."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as RichProgress
+from rich.table import Table
+
+from vswaplab.bench.plan import Turn
+from vswaplab.bench.round import Outcome
+from vswaplab.units import format_seconds
+
+_COLOURS = {"better": "green", "worse": "red", "no difference measured": "default", "too few rounds": "yellow"}
+
+
+class Display:
+    """A bar on a terminal, a line per round elsewhere; failed rounds are told in both."""
+
+    def __init__(self, console: Console | None = None, warmup: int = 0) -> None:
+        self._console = console or Console(stderr=True, soft_wrap=True)
+        self._warmup = warmup
+        self._bar = RichProgress(
+            TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"), console=self._console, transient=True, auto_refresh=False,
+        )  # fmt: skip
+        self._task = self._bar.add_task("", total=None, left="")
+        self._live: Live | None = None
+
+    def __enter__(self) -> "Display":
+        if self._console.is_terminal:
+            self._live = self._bar.live
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def starts(self, turn: Turn, done: int, total: int, left: float | None) -> None:
+        """See engine.Watcher."""
+        number = turn.round - self._warmup + 1
+        which = f"round {number}" if number > 0 else "warm-up"
+        what = f"{turn.case.title}: {turn.kernel}, {which}"
+        remaining = f"{format_seconds(left)} left" if left is not None else "time left not known yet"
+        if self._live:
+            self._bar.update(self._task, description=what, completed=done, total=total, left=remaining)
+            self._live.refresh()
+            return
+        self._console.print(f"vswap: [{done + 1}/{total}] {what}; {remaining}", markup=False, highlight=False)
+
+    def ended(self, turn: Turn, outcome: Outcome) -> None:
+        """See engine.Watcher."""
+        if outcome.status != "ok":
+            text = f"vswap: {turn.case.title}: {turn.kernel}: {outcome.status}: {outcome.reason}"
+            self._console.print(text, markup=False, highlight=False, style="red")
+
+
+def figure(value: float | None) -> str:
+    """A number for a table: four significant digits, thousands separated."""
+    if value is None:
+        return "-"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def spread(entry: Mapping[str, Any]) -> str:
+    """Median ± standard deviation, or why there is none."""
+    if not entry["n"]:
+        return str(entry["status"])
+    text = f"{figure(entry['median'])} ± {figure(entry['stdev'])}"
+    return text if entry["status"] == "ok" else f"{text} ({entry['status']})"
+
+
+def compared(row: Mapping[str, Any]) -> str:
+    """The ratio with its interval."""
+    if row["ratio"] is None:
+        return "-"
+    ci = row["ci95"]
+    return f"{row['ratio']:.3f}" + (f" [{ci[0]:.3f}, {ci[1]:.3f}]" if ci else "")
+
+
+def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
+    """The results, a row per metric."""
+    drawn = Table()
+    for name in ("suite", "set-up", "pressure", "metric"):
+        drawn.add_column(name)
+    for name in kernels:
+        drawn.add_column(f"{name}\nmedian ± stdev", justify="right")
+    drawn.add_column("ratio [95 % CI]", justify="right")
+    drawn.add_column("")
+    before: object = None
+    for row in rows:
+        case = (row["suite"], row["setup"], row["pressure"])
+        if case != before:
+            drawn.add_section()
+        cells = [_cell(row["kernels"][name]) for name in kernels]
+        colour = _COLOURS.get(row["verdict"], "red")
+        drawn.add_row(
+            *(case if case != before else ("", "", "")), f"{row['metric']}, {row['unit']}", *cells, compared(row),
+            f"[{colour}]{row['verdict']}[/{colour}]",
+        )  # fmt: skip
+        before = case
+    return drawn
+
+
+def _cell(entry: Mapping[str, Any]) -> str:
+    text = spread(entry)
+    return text if entry["status"] == "ok" else f"[red]{text}[/red]"
+
+
+def show(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> None:
+    """Print the table, as wide as the terminal or 160 columns where there is none."""
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table(rows, kernels))

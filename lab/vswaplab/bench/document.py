@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The JSON document of a run: results, and everything one needs to repeat them."""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vswaplab import config, paths
+from vswaplab.bench import host
+from vswaplab.bench.engine import Plan
+from vswaplab.bench.round import Kernel
+from vswaplab.errors import UsageError
+
+FORMAT = 1
+KEYS = ("machine", "kernels", "commit", "results")  # those that everybody may rely on
+
+
+def _kernel(found: Kernel) -> dict[str, Any]:
+    """Version and configuration: every option that is set, and a checksum over the whole text."""
+    options = {name: value for name, value in config.parse(found.config).items() if value != "n"}
+    return {
+        "release": found.release,
+        "arch": found.built.arch,
+        "flavour": found.built.flavour,
+        "vswap": found.vswap,
+        "image_sha256": hashlib.sha256(found.built.image.read_bytes()).hexdigest(),
+        "config_sha256": hashlib.sha256(found.config.encode()).hexdigest(),
+        "config": {name: value for name, value in options.items() if "/" not in value},
+    }
+
+
+def document(plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str]) -> dict[str, Any]:
+    """The whole document; see KEYS. Times are UTC."""
+    kernels: dict[str, Any] = {}
+    for (name, flavour), found in plan.kernels.items():
+        kernels[name if name not in kernels else f"{name} ({flavour})"] = _kernel(found)
+    return {
+        "format": FORMAT,
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "machine": host.describe(plan.options.arch),
+        "commit": host.commit(),
+        "command": host.command_line(argv),
+        "options": asdict(plan.options),
+        "order": list(plan.names),
+        "kernels": kernels,
+        "results": list(rows),
+    }
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Write it, whole or not at all; into what is not a file, such as /dev/stdout, directly."""
+    data = (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        paths.write_file(path, data)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A document that write_json() wrote. Raises UsageError for anything else."""
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no {path}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(found, dict) or any(key not in found for key in (*KEYS, "order")):
+        raise UsageError(f"{path} is not a report of vswap bench")
+    return found

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs a plan: every turn that is not finished yet, in order, told to whoever watches."""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from vswaplab.bench import plan, round, suites
+from vswaplab.bench.plan import Case, Options, Turn
+from vswaplab.bench.round import Kernel, Outcome
+from vswaplab.bench.state import State
+from vswaplab.guest import GuestResult, GuestSpec
+
+Boot = Callable[[GuestSpec], GuestResult]
+# (kernel's name, flavour) -> kernel; suites may ask for flavours of their own.
+Kernels = Mapping[tuple[str, str], Kernel]
+
+
+class Watcher(Protocol):
+    """Told what runs."""
+
+    def starts(self, turn: Turn, done: int, total: int, left: float | None) -> None:
+        """A turn begins; ``left`` is the seconds that all turns from this one on may take."""
+        ...
+
+    def ended(self, turn: Turn, outcome: Outcome) -> None:
+        """It is over."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a run that is decided beforehand."""
+
+    cases: Sequence[Case]
+    names: Sequence[str]  # kernels, in order
+    kernels: Kernels
+    options: Options
+    programs: Path
+
+    def turns(self) -> list[Turn]:
+        """Every guest, in order."""
+        return list(plan.turns(self.cases, self.names, self.options.rounds + self.options.warmup))
+
+    def kernel(self, turn: Turn) -> Kernel:
+        """The kernel that a turn boots."""
+        return self.kernels[turn.kernel, suites.find(turn.case.suite).flavour]
+
+    def specs(self) -> list[GuestSpec]:
+        """Every kind of guest, once per case and kernel."""
+        firsts = plan.turns(self.cases, self.names, 1)
+        return [round.spec(t.case, self.kernel(t), self.options, self.programs) for t in firsts]
+
+    def identity(self) -> str:
+        """What makes finished rounds of another run count for this one."""
+        images = {
+            f"{name} {flavour}": hashlib.sha256(kernel.built.image.read_bytes()).hexdigest()
+            for (name, flavour), kernel in self.kernels.items()
+        }
+        scripts = {
+            f"{case.key} {name}": spec.script
+            for (case, name), spec in zip(
+                ((case, name) for case in self.cases for name in self.names), self.specs(), strict=True
+            )
+        }
+        return plan.identity(self.cases, images, self.options, scripts)
+
+
+def time_left(turns: Sequence[Turn], finished: Mapping[str, Outcome]) -> float | None:
+    """Seconds that the unfinished turns may take: what others of their case took, else of their suite.
+
+    None as long as nothing is finished.
+    """
+    seconds: dict[object, list[float]] = {}
+    for turn in turns:
+        if outcome := finished.get(turn.key):
+            for kind in (turn.case, turn.case.suite, None):
+                seconds.setdefault(kind, []).append(outcome.wall_seconds)
+    if not seconds:
+        return None
+    total = 0.0
+    for turn in turns:
+        if turn.key not in finished:
+            known = next(seconds[kind] for kind in (turn.case, turn.case.suite, None) if kind in seconds)
+            total += sum(known) / len(known)
+    return total
+
+
+def run(the_plan: Plan, state: State, boot: Boot, watcher: Watcher) -> dict[Turn, Outcome]:
+    """Run what is not finished; each round is kept as soon as it is over."""
+    turns = the_plan.turns()
+    for done, turn in enumerate(turns):
+        if turn.key in state.finished:
+            continue
+        watcher.starts(turn, done, len(turns), time_left(turns, state.finished))
+        start = time.monotonic()
+        found = round.run(turn.case, the_plan.kernel(turn), the_plan.options, the_plan.programs, boot)
+        if not found.wall_seconds:
+            found = Outcome(**{**found.to_json(), "wall_seconds": time.monotonic() - start})
+        state.add(turn, found)
+        watcher.ended(turn, found)
+    return {turn: state.finished[turn.key] for turn in turns}

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The report: one page that holds everything, plots and style included."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+
+from vswaplab.bench import display, plots, results
+from vswaplab.units import format_size
+
+VERDICTS = ("better", "worse", "no difference measured", "too few rounds", "not measured")
+
+
+@dataclass(frozen=True)
+class Section:
+    """All metrics of one case."""
+
+    suite: str
+    setup: str
+    pressure: str
+    rows: Sequence[Mapping[str, Any]]
+
+    @property
+    def anchor(self) -> str:
+        """For links within the page."""
+        text = f"{self.suite} {self.setup} {self.pressure}"
+        return "-".join("".join(c if c.isalnum() else " " for c in text).split())
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong, by kernel; the same for all metrics."""
+        return [f"{name}: {text}" for name, entry in self.rows[0]["kernels"].items() for text in entry["failures"]]
+
+    @property
+    def counters(self) -> list[str]:
+        """The counters that are not 0 for every kernel."""
+        columns = self.rows[0].get("vmstat", {}).values()
+        names = dict.fromkeys(name for column in columns for name in column)
+        return [name for name in names if any(column.get(name) for column in columns)]
+
+
+def sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+    """The rows by case, in the order of the run."""
+    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["suite"], row["setup"], row["pressure"]), []).append(row)
+    return [Section(*case, entries) for case, entries in found.items()]
+
+
+def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many metrics there are of each verdict."""
+    found = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
+    return {verdict: count for verdict, count in found.items() if count}
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    """The difference in percent: "−12.3 %"."""
+    if row["ratio"] is None:
+        return "–"
+    percent = (row["ratio"] - 1) * 100
+    return f"{'+' if percent >= 0 else '−'}{abs(percent):.1f} %"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return f"{row['ci95'][0]:.3f} – {row['ci95'][1]:.3f}" if row["ci95"] else "–"
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("vswaplab.bench"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    environment.filters |= {
+        "figure": display.figure, "size": format_size, "change": _change, "interval": _interval,
+        "verdict": lambda text: "verdict-" + text.split()[0],
+    }  # fmt: skip
+    return environment
+
+
+def page(content: Mapping[str, Any]) -> str:
+    """The page for a document of vswap bench."""
+    names = list(content["order"])
+    base, other = results.pair(names)
+    found = sections(content["results"])
+    forests, strips = {}, {}
+    for section in found:
+        if other:
+            forests[section.anchor] = plots.forest(section.rows, base, other)
+        strips[section.anchor] = [
+            plots.strip(row, names) for row in section.rows if any(e["values"] for e in row["kernels"].values())
+        ]
+    return _environment().get_template("report.html.j2").render(
+        content=content, names=names, base=base, other=other, sections=found, forests=forests, strips=strips,
+        failed=sum(bool(section.failures) for section in found),
+        counts=counts(content["results"]), limit=content["options"]["limit"],
+    )  # fmt: skip

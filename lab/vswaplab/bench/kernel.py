@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernels to compare: the lab's own, or NAME=PATH with patches, a source tree or an image."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from vswaplab import build, buildtree, config, overlay, patchset, paths, source, usertree
+from vswaplab.build import BuiltKernel, Tree
+from vswaplab.errors import UsageError
+from vswaplab.proc import SYSTEM, Runner
+from vswaplab.progress import Progress, Silent
+
+Kind = Literal["lab", "patches", "tree", "image"]
+BASE = "mainline"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
+_EXECUTABLE, _BZIMAGE = b"\x7fELF", b"HdrS"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kernel that was asked for; ``path`` is None for one of the lab's."""
+
+    name: str
+    kind: Kind
+    path: Path | None = None
+
+
+def _kind_of(path: Path, text: str) -> Kind:
+    if path.is_file():
+        if path.suffix == ".patch":
+            return "patches"
+        head = path.read_bytes()[:0x206]
+        if head[:4] == _EXECUTABLE or head[0x202:0x206] == _BZIMAGE:
+            return "image"
+        raise UsageError(f"--kernel {text}: neither a kernel image (vmlinux for um, bzImage) nor a .patch file")
+    if not path.is_dir():
+        raise UsageError(f"--kernel {text}: there is no {path}")
+    if (path / "MAINTAINERS").is_file() and (path / "Kbuild").is_file():
+        return "tree"
+    if any(path.glob("*.patch")):
+        return "patches"
+    raise UsageError(f"--kernel {text}: no kernel source tree, and no *.patch files in it")
+
+
+def parse(text: str) -> Choice:
+    """The choice for "NAME=PATH". Raises UsageError."""
+    name, equals, where = text.partition("=")
+    if not equals or not where or not _NAME.fullmatch(name):
+        raise UsageError(f"bad kernel {text!r}: expected NAME=PATH, NAME of lower-case letters, digits and ._-")
+    if name in config.KERNELS:
+        raise UsageError(f"--kernel {text}: the lab has a kernel {name!r}; choose another name")
+    path = Path(where).expanduser().absolute()
+    return Choice(name, _kind_of(path, text), path)
+
+
+def choose(names: Sequence[str], others: Sequence[str]) -> list[Choice]:
+    """The kernels in the order of a run: those of the lab by name, then NAME=PATH. Raises UsageError."""
+    for name in names:
+        if name not in config.KERNELS:
+            raise UsageError(f"no kernel {name!r}; there are: {', '.join(config.KERNELS)}, and --kernel NAME=PATH")
+    choices = [Choice(name, "lab") for name in names] + [parse(text) for text in others]
+    if len({choice.name for choice in choices}) < len(choices):
+        raise UsageError("a kernel is named twice")
+    if not choices:
+        raise UsageError("no kernel to measure")
+    return choices
+
+
+def _patched_tree(choice: Choice, flavour: str, runner: Runner, progress: Progress) -> Tree:
+    """The base with what mainline gets too (see build.BASE_FIXES), and the patches in order.
+
+    The flavour "bench" has a tree of its own, with the in-kernel benchmark in it.
+    """
+    assert choice.path is not None
+    found = source.fetch(verify=False, runner=runner, progress=progress)
+    base = source.pristine(found, runner=runner, progress=progress)
+    fixes = overlay.render(paths.kernel_dir(), base, runner, build.BASE_FIXES)
+    patches = patchset.patches(choice.path)
+    identity = f"{found.sha256}-{overlay.overlay_hash(fixes)}-{patchset.content_hash(patches)}"
+    path = paths.cache_dir() / "build" / f"patched-{choice.name}"
+    if flavour == "bench":
+        identity += f"-{overlay.content_hash(paths.bench_kernel_dir())}"
+        path = path.with_name(f"{path.name}-bench")
+    mark = path / ".vswap-identity"
+    with paths.locked(path.with_name(f".{path.name}.lock")):
+        if not (mark.is_file() and mark.read_text() == identity):
+            progress.update(f"preparing the {choice.name} tree")
+            changes = patchset.applied(patches, base, fixes, runner)
+            if flavour == "bench":
+                bench = paths.bench_kernel_dir()
+                changes = overlay.render(bench, base, runner, onto=changes, label=build.BENCH_LABEL)
+            mark.unlink(missing_ok=True)
+            buildtree.sync(path, base, found.sha256, changes)
+            paths.write_file(mark, identity.encode())
+    return Tree(path, identity)
+
+
+def _image(choice: Choice, arch: str, flavour: str) -> BuiltKernel:
+    assert choice.path is not None
+    head = choice.path.read_bytes()[:4]
+    if (head == _EXECUTABLE) != (arch == "um"):
+        kind = "an executable" if head == _EXECUTABLE else "a bzImage"
+        raise UsageError(f"--kernel {choice.name}: {kind} does not boot as {arch}")
+    return BuiltKernel(choice.name, arch, flavour, choice.path, choice.path.parent, Path(), "")
+
+
+def get(
+    choice: Choice,
+    arch: str,
+    flavour: str,
+    *,
+    jobs: int = 0,
+    runner: Runner = SYSTEM,
+    progress: Progress | None = None,
+) -> BuiltKernel:
+    """The kernel, built if it has to be. Raises what build.build() raises."""
+    progress = progress or Silent()
+    if choice.kind == "lab":
+        return build.build(choice.name, arch, flavour, jobs=jobs, runner=runner, progress=progress)
+    if choice.kind == "image":
+        return _image(choice, arch, flavour)
+    assert choice.path is not None
+    if choice.kind == "patches":
+        tree, extra = _patched_tree(choice, flavour, runner, progress), patchset.fragments(choice.path)
+    else:
+        target = paths.cache_dir() / "build" / f"tree-{choice.name}"
+        tree, extra = usertree.copy(choice.path, target, runner=runner, progress=progress), []
+    if (tree.path / "mm/vswap/Kconfig").is_file():
+        extra = [*config.fragments("vswap", arch, flavour, paths.configs_dir())[-1:], *extra]
+    return build.build_in(
+        tree, choice.name, arch, flavour, extra=extra, strict=False, jobs=jobs, runner=runner, progress=progress
+    )

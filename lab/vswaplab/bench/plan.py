@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is going to run: cases, and for each of them rounds in which the kernels take turns."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from vswaplab.bench import setup as setups
+from vswaplab.bench import suites
+from vswaplab.bench.suite import Suite
+from vswaplab.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison. ``compressor`` and ``mglru`` None: the kernel's default."""
+
+    suite: str
+    setup: str
+    pressure: str
+    compressor: str | None = None
+    mglru: bool | None = None
+
+    @property
+    def setup_label(self) -> str:
+        """The set-up with what differs from the default: "zswap", "zswap, lz4, MGLRU off"."""
+        extra = [self.compressor] if self.compressor else []
+        if self.mglru is not None:
+            extra.append(f"MGLRU {'on' if self.mglru else 'off'}")
+        return ", ".join([self.setup, *extra])
+
+    @property
+    def title(self) -> str:
+        """A name for people."""
+        return f"{self.suite} / {self.setup_label} / {self.pressure}"
+
+    @property
+    def key(self) -> str:
+        """A name for files and anchors."""
+        return "-".join(part for part in "".join(c if c.isalnum() else " " for c in self.title).split())
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One guest: a kernel's turn in a round of a case."""
+
+    case: Case
+    kernel: str
+    round: int
+
+    @property
+    def key(self) -> str:
+        """A name that no other turn of the plan has."""
+        return f"{self.case.key}/{self.kernel}/{self.round}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user can choose about the guests. ``limit`` is RAM in bytes: see vswaplab.bench.setup."""
+
+    arch: str = "um"
+    limit: int = 256 << 20
+    cpus: int = 2
+    rounds: int = 5
+    warmup: int = 1
+
+
+# The quick suite: what says most within a coffee break. (suite, set-up, pressure)
+QUICK = (
+    ("usemem1", "zswap", "memcg"),
+    ("usemem1", "zswap", "global"),
+    ("usemem1", "disk", "memcg"),
+    ("usememN", "zswap", "global"),
+    ("memhog", "zswap", "memcg"),
+    ("kbuild", "zswap", "global"),
+    ("redis", "zswap", "memcg"),
+    ("sqlite", "zswap", "memcg"),
+    ("touch", "zswap", "memcg"),
+    ("exit", "zswap", "memcg"),
+    ("fork", "zswap", "memcg"),
+    ("swapoff", "disk-always", "memcg"),
+    ("tmpfs", "zswap", "memcg"),
+)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Names a user gave; None where nothing was said."""
+
+    suites: Sequence[str] = ()
+    setups: Sequence[str] | None = None
+    pressures: Sequence[str] | None = None
+    compressors: Sequence[str] | None = None
+    mglru: Sequence[bool] | None = None
+    quick: bool = False
+
+
+def _setups_of(suite: Suite, wanted: Sequence[str] | None) -> list[str]:
+    """The set-ups a suite runs in, in the table's order. Raises UsageError for one it cannot."""
+    if wanted is None:
+        return list(suite.setups or setups.USUAL)
+    return [name for name in wanted if name not in suite.without]
+
+
+def _pressures_of(suite: Suite, wanted: Sequence[str] | None) -> list[str]:
+    if wanted is None or suite.pressures == ("none",):
+        return list(suite.pressures)
+    return [name for name in wanted if name in suite.pressures]
+
+
+def cases(selection: Selection, arch: str) -> list[Case]:
+    """All cases of a selection. Raises UsageError for names that do not exist, or when nothing is left."""
+    for name in selection.setups or ():
+        setups.find(name)
+    chosen = [suites.find(name) for name in selection.suites] or list(suites.SUITES)
+    chosen = [suite for suite in chosen if arch in suite.arches]
+    triples = [
+        (suite.name, setup, pressure)
+        for suite in chosen
+        for setup in _setups_of(suite, selection.setups)
+        for pressure in _pressures_of(suite, selection.pressures)
+    ]
+    if selection.quick:
+        triples = [triple for triple in QUICK if triple in _every(chosen, selection)]
+    found = [
+        Case(*triple, compressor, mglru)
+        for triple in triples
+        for compressor in selection.compressors or (None,)
+        for mglru in selection.mglru or (None,)
+    ]
+    if not found:
+        raise UsageError("nothing to run: these suites have no such set-up, pressure or architecture")
+    return list(dict.fromkeys(found))
+
+
+def _every(chosen: Sequence[Suite], selection: Selection) -> set[tuple[str, str, str]]:
+    """What --quick may choose from: set-ups and pressures restrict it if they are given."""
+    names = {suite.name for suite in chosen}
+    return {
+        triple
+        for triple in QUICK
+        if triple[0] in names
+        and (selection.setups is None or triple[1] in selection.setups)
+        and (selection.pressures is None or triple[2] in selection.pressures)
+    }
+
+
+def turns(found: Sequence[Case], kernels: Sequence[str], rounds: int) -> Iterator[Turn]:
+    """Every guest in the order it runs: the kernels' order is reversed from round to round."""
+    for case in found:
+        for number in range(rounds):
+            for kernel in kernels if number % 2 == 0 else reversed(kernels):
+                yield Turn(case, kernel, number)
+
+
+def identity(
+    found: Sequence[Case], kernels: Mapping[str, str], options: Options, scripts: Mapping[str, str]
+) -> str:
+    """A checksum over everything that decides what the rounds of a plan measure.
+
+    ``kernels`` are the checksums of images by name, ``scripts`` the guests' scripts by case.
+    """
+    content = [[asdict(case) for case in found], dict(kernels), asdict(options), dict(scripts)]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]

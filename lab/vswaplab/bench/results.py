@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The outcome of all rounds as one JSON object: what the report shows and what others can read."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from vswaplab.bench import stats, suites
+from vswaplab.bench.plan import Case, Turn
+from vswaplab.bench.round import Outcome
+from vswaplab.bench.suite import Metric
+
+_WORST = ("ok", "oom", "timeout", "failed", "lost", "panic")  # later ones are worse
+
+
+def _digits(value: float | None) -> float | None:
+    """Six digits say more than enough."""
+    return None if value is None else float(f"{value:.6g}")
+
+
+def pair(kernels: Sequence[str]) -> tuple[str, str | None]:
+    """(what is compared with, what is compared): mainline and vswap if they are there, else in order."""
+    base = "mainline" if "mainline" in kernels else kernels[0]
+    others = [name for name in kernels if name != base]
+    return base, "vswap" if "vswap" in others else (others[0] if others else None)
+
+
+class _CaseResults:
+    """All rounds of one case that count, by kernel."""
+
+    def __init__(self, case: Case, rounds: Mapping[Turn, Outcome], kernels: Sequence[str], warmup: int) -> None:
+        self.case = case
+        self.kernels = kernels
+        self.counted: dict[str, list[Outcome]] = {
+            name: [o for t, o in rounds.items() if t.case == case and t.kernel == name and t.round >= warmup]
+            for name in kernels
+        }
+
+    def status(self, kernel: str) -> str:
+        """The worst that happened."""
+        found = {outcome.status for outcome in self.counted[kernel]}
+        return max(found, key=_WORST.index, default="missing")
+
+    def reasons(self, kernel: str) -> list[str]:
+        """What was said of failed rounds, each once, with how often."""
+        said = [f"{o.status}: {o.reason}" for o in self.counted[kernel] if o.status != "ok"]
+        return [f"{text} ({said.count(text)} of {len(self.counted[kernel])})" for text in dict.fromkeys(said)]
+
+    def values(self, kernel: str, metric: str) -> list[float]:
+        """The metric's value in each good round."""
+        return [o.metrics[metric] for o in self.counted[kernel] if o.status == "ok"]
+
+    def counters(self) -> dict[str, dict[str, float | None]]:
+        """The median of each counter over the counted rounds, by kernel."""
+        medians: dict[str, dict[str, float | None]] = {}
+        for kernel, found in self.counted.items():
+            names = dict.fromkeys(name for outcome in found for name in outcome.counters)
+            medians[kernel] = {
+                name: _digits(statistics.median(o.counters[name] for o in found if name in o.counters))
+                for name in names
+            }
+        return medians
+
+    def row(self, metric: Metric) -> dict[str, Any]:
+        """The entry of "results" for one metric."""
+        base, other = pair(self.kernels)
+        kernels: dict[str, Any] = {}
+        ratios: dict[str, Any] = {}
+        below = self.values(base, metric.name)
+        for name in self.kernels:
+            values = self.values(name, metric.name)
+            figures = {key: _digits(v) if key != "n" else v for key, v in asdict(stats.summary(values)).items()}
+            kernels[name] = {
+                **figures, "status": self.status(name), "failures": self.reasons(name),
+                "values": [_digits(value) for value in values],
+            }  # fmt: skip
+            if name != base:
+                ratios[name] = _compared(values, below, metric)
+        chosen = ratios[other] if other else {"ratio": None, "ci95": None, "verdict": "not measured"}
+        return {
+            "suite": self.case.suite, "setup": self.case.setup_label, "pressure": self.case.pressure,
+            "metric": metric.name, "unit": metric.unit, "lower_is_better": metric.lower_is_better,
+            "kernels": kernels, **chosen, "ratios": ratios, "base": base,
+            "status": max((self.status(name) for name in self.kernels), key=_rank),
+            "options": asdict(self.case), "vmstat": self.counters(),
+        }  # fmt: skip
+
+
+def _rank(status: str) -> int:
+    return _WORST.index(status) if status in _WORST else len(_WORST)
+
+
+def _compared(values: Sequence[float], base: Sequence[float], metric: Metric) -> dict[str, Any]:
+    found, ci = stats.ratio(values, base), stats.interval(values, base)
+    return {
+        "ratio": _digits(found),
+        "ci95": [_digits(ci[0]), _digits(ci[1])] if ci else None,
+        "verdict": stats.verdict(found, ci, metric.lower_is_better),
+    }
+
+
+def rows(
+    cases: Sequence[Case], rounds: Mapping[Turn, Outcome], kernels: Sequence[str], warmup: int
+) -> list[dict[str, Any]]:
+    """The list "results": every metric of every case, those without a single good round included.
+
+    The first ``warmup`` rounds of each case are not counted.
+    """
+    found = []
+    for case in cases:
+        results = _CaseResults(case, rounds, kernels, warmup)
+        found += [results.row(metric) for metric in suites.find(case.suite).metrics]
+    return found

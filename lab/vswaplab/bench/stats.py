@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Honest figures from few rounds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+RESAMPLES = 10_000
+SEED = 20260924  # the same rounds give the same interval
+CONFIDENCE = 0.95
+ENOUGH = 3  # rounds of each kernel: with fewer, no interval is claimed
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of one kernel's rounds. ``stdev`` is the sample's (n - 1); 0 for a single round."""
+
+    n: int
+    mean: float | None = None
+    stdev: float | None = None
+    median: float | None = None
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """Mean, standard deviation and median; None for all three without values."""
+    if not values:
+        return Summary(0)
+    stdev = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return Summary(len(values), float(np.mean(values)), stdev, float(np.median(values)))
+
+
+def ratio(values: Sequence[float], base: Sequence[float]) -> float | None:
+    """The median of ``values`` over that of ``base``; None where that says nothing."""
+    if not values or not base or not (below := float(np.median(base))):
+        return None
+    return float(np.median(values)) / below
+
+
+def interval(values: Sequence[float], base: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % confidence interval of ratio(): percentile bootstrap, both samples drawn anew.
+
+    None with fewer than ENOUGH rounds of either, or when a resampled base is 0.
+    """
+    if min(len(values), len(base)) < ENOUGH:
+        return None
+    random = np.random.default_rng(SEED)
+    above, below = (
+        np.median(random.choice(np.asarray(sample, float), (RESAMPLES, len(sample))), axis=1)
+        for sample in (values, base)
+    )
+    if not np.all(below):
+        return None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(above / below, (tail, 1 - tail))
+    return float(low), float(high)
+
+
+def verdict(found: float | None, ci: tuple[float, float] | None, lower_is_better: bool) -> str:
+    """In words: what the ratio and its interval say."""
+    if found is None:
+        return "not measured"
+    if ci is None:
+        return "too few rounds"
+    if ci[0] <= 1 <= ci[1]:
+        return "no difference measured"
+    return "better" if (found < 1) == lower_is_better else "worse"

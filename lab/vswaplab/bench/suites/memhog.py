@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0
+"""memhog, of the package numactl: maps memory and sets it, several times as much as there is RAM."""
+
+from collections.abc import Mapping
+
+from vswaplab.bench.suite import Metric, Program, Room, Suite, mb, timed
+
+
+class Memhog(Suite):
+    """``memhog 48G`` on a host of 16 GB: three times the memory.
+
+    It sets all bytes to the same value, which compresses to next to nothing, and reads nothing back:
+    there is nothing to verify but that it came to its end.
+    """
+
+    name = "memhog"
+    summary = "map and set memory (48 GB on a 16 GB host)"
+    metrics = (Metric("real", "s"), Metric("sys", "s"))
+    times = 3.0
+    programs = (Program("memhog", "numactl"),)
+
+    def script(self, room: Room) -> str:
+        """One run."""
+        return f"""
+begin
+limited stopwatch --json=$RESULTS/time.json -- memhog {mb(self.working_set(room))} > $RESULTS/said
+finish
+"""
+
+    def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
+        """Times of the process."""
+        time = timed(files)
+        return {"real": time["seconds"], "sys": time["sys_seconds"]}
+
+
+SUITE = Memhog()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Redis: GET requests while a third of the data is swapped out, and during BGSAVE."""
+
+import csv
+import io
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from vswaplab import redis_client
+from vswaplab.bench.suite import Metric, Program, Room, Suite, Unverified, verified
+
+ENTRY = 1200  # bytes of memory that Redis takes for a value of 1024: key, headers, the allocator's class
+REQUESTS_PER_KEY = 0.3  # the published run makes one per key
+
+# redis_bench_client.py loads and, at the end, reads values back and compares them.
+START = """
+dir=/run/redis; mkdir -p $dir
+{disk}
+limited redis-server --port 0 --unixsocket /run/redis.sock --save '' --appendonly no --dir $dir \\
+  --rdbcompression no --daemonize no > /run/redis.log 2>&1 & server=$!
+tries=0
+until [ -S /run/redis.sock ]; do
+  tries=$((tries + 1))
+  kill -0 $server 2>/dev/null && [ $tries -le 300 ] || fail "redis-server: $(tail -n 1 /run/redis.log)"
+  sleep 0.1
+done
+client="{python} -I -S {client} /run/redis.sock"
+$client load {keys} > /run/said 2>&1 || fail "loading: $(tail -n 1 /run/said)"
+"""
+MEASURE = """
+redis-benchmark -s /run/redis.sock -r {keys} -n {requests} -d 1024 -c 12 -P 32 -t get --csv > $RESULTS/get.csv \\
+  || fail "redis-benchmark failed"
+"""
+FINISH = """
+$client check {keys} $RESULTS/out.json > /run/said 2>&1 || fail "checking: $(tail -n 1 /run/said)"
+kill -KILL $server
+"""
+DISK = "mkfs.ext2 -q -F $SCRATCH && mount -t ext2 $SCRATCH $dir || fail 'no disk for the snapshot'"
+
+
+class Redis(Suite):
+    """``redis-benchmark -d 1024 -c 12 -P 32 -t get`` over 2560 MB in a machine of 1.5 GB.
+
+    Keys are chosen at random among all. The server is in the group that is limited, the benchmark
+    is not.
+    """
+
+    name = "redis"
+    summary = "redis-benchmark GET (2560 MB in a 1.5 GB machine)"
+    metrics: tuple[Metric, ...] = (Metric("requests", "1/s", lower_is_better=False), Metric("p99", "ms"))
+    times = 2560 / 1536
+    programs = (Program("redis-server", "redis-server"), Program("redis-benchmark", "redis-tools"))
+
+    def _text(self, room: Room, disk: str, measure: str, per_key: float) -> str:
+        keys = self.working_set(room) // ENTRY
+        here = Path(redis_client.__file__).resolve().parent
+        return (START + "begin\n" + measure + "finish\n" + FINISH).format(
+            disk=disk, python=shlex.quote(sys.executable), keys=keys, requests=int(keys * per_key),
+            client=shlex.quote(str(here / "bench" / "guest" / "redis_values.py")),
+        )  # fmt: skip
+
+    def script(self, room: Room) -> str:
+        """Load, measure, check."""
+        return self._text(room, ":", MEASURE, REQUESTS_PER_KEY)
+
+    def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
+        """redis-benchmark's own figures. Raises Unverified when it made no requests."""
+        verified(files)
+        rows = list(csv.DictReader(io.StringIO(files["get.csv"])))
+        if len(rows) != 1 or float(rows[0]["rps"]) <= 0:
+            raise Unverified("redis-benchmark reported nothing")
+        return {"requests": float(rows[0]["rps"]), "p99": float(rows[0]["p99_latency_ms"])}
+
+
+SAVING = """
+redis-cli -s /run/redis.sock bgsave > /run/said || fail "BGSAVE: $(cat /run/said)"
+"""
+# The requests have to come while the snapshot is written: it is not waited for, but if it is over it
+# has to have succeeded.
+SAVED = """
+state() { redis-cli -s /run/redis.sock info persistence | tr -d '\\r' | awk -F: -v k=$1 '$1 == k { print $2 }'; }
+if [ "$(state rdb_bgsave_in_progress)" != 1 ] && [ "$(state rdb_last_bgsave_status)" != ok ]; then
+  fail "BGSAVE failed: $(tail -n 2 /run/redis.log | tr '\\n' ' ')"
+fi
+"""
+SAVING_REQUESTS = 0.1  # per key: fewer, for the snapshot to last until they are over
+
+
+class RedisSaving(Redis):
+    """The same while a forked child writes everything to a disk: swap counts are above one."""
+
+    name = "redis-bgsave"
+    summary = "the same during BGSAVE: swapped pages shared by two processes"
+    scratch = 2 << 30
+
+    def script(self, room: Room) -> str:
+        """The snapshot is started, then the requests come."""
+        saved = SAVED.replace("{", "{{").replace("}", "}}")
+        return self._text(room, DISK, SAVING + MEASURE + saved, SAVING_REQUESTS)
+
+
+SUITES = (Redis(), RedisSaving())

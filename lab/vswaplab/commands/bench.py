@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Measure kernels side by side: the same work on each, round by round, in guests of their own.
+
+  vswap bench --list                     what there is
+  vswap bench --quick --html out.html    the quick suite (make bench)
+  vswap bench usemem1 --setups zswap,disk --rounds 7 --json out.json
+  vswap bench redis --kernels mainline --kernel theirs=patches/   somebody else's series
+
+A run that was interrupted goes on where it was when it is started again with the same options.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from vswaplab import paths, workloads
+from vswaplab.bench import check, display, engine, html, kernel, plan, results, setup, state, suites
+from vswaplab.bench.document import document, write_json
+from vswaplab.bench.plan import Options, Selection
+from vswaplab.bench.round import Kernel
+from vswaplab.bench.suite import PRESSURES
+from vswaplab.errors import UsageError
+from vswaplab.guest import boot
+from vswaplab.progress import shown
+from vswaplab.units import parse_size
+
+QUICK_ROUNDS, FULL_ROUNDS = 3, 5
+QUICK_MEM, FULL_MEM = "96M", "256M"
+
+EPILOG = f"""
+--mem is the RAM a workload gets before it has to swap, and working sets are multiples of it: the
+published ratio of each workload (see docs/bench/README.md). Rounds: kernels take turns; the first
+round of each case (--warmup) is run and not counted.
+
+Exit codes: 0 done, whatever the figures; 1 a round failed or was killed for lack of memory (it is
+in the report); 2 usage, or something is missing. Unfinished runs are in {paths.cache_dir() / "bench"}.
+"""
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(f"not a number: {text!r}") from error
+
+
+def _list(text: str) -> list[str]:
+    words = [word for word in text.split(",") if word]
+    if not words:
+        raise UsageError(f"an empty list: {text!r}")
+    return words
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of "vswap bench"."""
+    add = parser.add_argument
+    add("suites", metavar="SUITE", nargs="*", help="default: all")
+    add("--list", action="store_true", help="print the suites and set-ups, and do nothing")
+    add("--quick", action="store_true", help=f"few cases, {QUICK_ROUNDS} rounds, --mem {QUICK_MEM}")
+    add(
+        "--kernels",
+        metavar="LIST",
+        type=_list,
+        help="of the lab: mainline, vswap, vswap-off (default: the first two)",
+    )
+    add("--kernel", metavar="NAME=PATH", action="append", default=[],
+        help="one more: a directory of patches for the base, a kernel source tree, or an image")  # fmt: skip
+    add("--setups", metavar="LIST", type=_list, help="where pages go: see --list (default: the suite's own)")
+    add("--pressure", metavar="LIST", type=_list, help="memcg, global (default: both)")
+    add("--compressor", metavar="LIST", type=_list, help="lzo, lz4, zstd (default: the kernel's)")
+    add("--mglru", metavar="LIST", type=_list, help="on, off (default: the kernel's)")
+    add("--rounds", metavar="N", type=_number, help=f"counted rounds (default: {FULL_ROUNDS})")
+    add("--warmup", metavar="N", type=_number, default=1, help="rounds before them (default: 1)")
+    add("--arch", choices=("um", "x86_64"), default="um", help="User-Mode Linux or QEMU (default: um)")
+    add("--mem", metavar="SIZE", help=f"RAM for the workload (default: {FULL_MEM})")
+    add("--cpus", metavar="N", type=_number, default=2, help="processors (default: 2)")
+    add("--jobs", "-j", metavar="N", type=_number, default=0, help="compilers at a time, if kernels are built")
+    add("--json", metavar="FILE", help="write the results there")
+    add("--html", metavar="FILE", help="write the report there")
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="go on with an unfinished run; fail if there is none")
+    again.add_argument("--fresh", action="store_true", help="forget an unfinished run")
+    parser.epilog = EPILOG
+
+
+def _switches(words: Sequence[str] | None) -> list[bool] | None:
+    for word in words or ():
+        if word not in ("on", "off"):
+            raise UsageError(f"--mglru: not {word!r} but on, off or on,off")
+    return [word == "on" for word in words] if words else None
+
+
+def _selection(args: argparse.Namespace) -> Selection:
+    for word in args.pressure or ():
+        if word not in PRESSURES:
+            raise UsageError(f"no pressure {word!r}; there are: {', '.join(PRESSURES)}")
+    return Selection(
+        args.suites, args.setups, args.pressure, args.compressor, _switches(args.mglru), args.quick
+    )  # fmt: skip
+
+
+def _options(args: argparse.Namespace) -> Options:
+    rounds = args.rounds if args.rounds is not None else (QUICK_ROUNDS if args.quick else FULL_ROUNDS)
+    mem = args.mem or (QUICK_MEM if args.quick else FULL_MEM)
+    options = Options(args.arch, parse_size(mem), args.cpus, rounds, args.warmup)
+    check.limits(options)
+    return options
+
+
+def check_target(name: str | None) -> None:
+    """Raise UsageError for a file that cannot be written."""
+    if name is not None and (Path(name).is_dir() or not os.access(Path(name).absolute().parent, os.W_OK)):
+        raise UsageError(f"cannot write to {name}")
+
+
+def _print_list() -> None:
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    drawn = Table("suite", "what it does", "memory", "usual set-ups", "pressure", box=None)
+    for suite in suites.SUITES:
+        usual = ", ".join(suite.setups or setup.USUAL)
+        drawn.add_row(suite.name, suite.summary, f"{suite.times:.2f} x", usual, ", ".join(suite.pressures))
+    console.print(drawn)
+    drawn = Table("set-up", "where swapped pages go", box=None)
+    for found in setup.SETUPS:
+        drawn.add_row(found.name, found.summary)
+    console.print()
+    console.print(drawn)
+
+
+def _kernels(
+    choices: Sequence[kernel.Choice], arch: str, flavours: Sequence[str], jobs: int
+) -> dict[tuple[str, str], Kernel]:
+    """Build and try every kernel; those that somebody gave first, because they may be no good."""
+    found = {}
+    for choice in sorted(choices, key=lambda choice: choice.kind == "lab"):
+        for flavour in flavours:
+            with shown() as progress:
+                built = kernel.get(choice, arch, flavour, jobs=jobs, progress=progress)
+                progress.update(f"trying {choice.name}")
+                found[choice.name, flavour] = check.trial(built, boot)
+    return found
+
+
+def _plan(args: argparse.Namespace) -> engine.Plan:
+    """Everything that can be wrong is found here."""
+    for target in (args.json, args.html):
+        check_target(target)
+    options = _options(args)
+    cases = plan.cases(_selection(args), args.arch)
+    choices = kernel.choose(args.kernels if args.kernels is not None else ["mainline", "vswap"], args.kernel)
+    names = list(dict.fromkeys(case.suite for case in cases))
+    check.programs(names)
+    flavours = list(dict.fromkeys(suites.find(name).flavour for name in names))
+    programs = workloads.build()
+    kernels = _kernels(choices, args.arch, flavours, args.jobs)
+    check.settings(cases, list(kernels.values()))
+    for name in names:
+        with shown() as progress:
+            progress.update(f"preparing {name}")
+            suites.find(name).prepare()
+    made = engine.Plan(cases, [choice.name for choice in choices], kernels, options, programs)
+    check.room(made.specs())
+    return made
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the benchmarks, print the table, write JSON and HTML."""
+    if args.list:
+        _print_list()
+        return 0
+    made = _plan(args)
+    for warning in check.warnings(made.options.cpus):
+        print(f"vswap: {warning}", file=sys.stderr)
+    with state.opened(made.identity(), fresh=args.fresh) as kept:
+        if args.resume and not kept.finished:
+            raise UsageError("there is no unfinished run with these options")
+        if kept.finished:
+            print(
+                f"vswap: going on after {len(kept.finished)} finished rounds (--fresh: start again)",
+                file=sys.stderr,
+            )
+        with display.Display(warmup=made.options.warmup) as shown_rounds:
+            rounds = engine.run(made, kept, boot, shown_rounds)
+        rows = results.rows(made.cases, rounds, made.names, made.options.warmup)
+        content = document(made, rows, sys.argv[1:])
+        if args.json:
+            write_json(content, Path(args.json))
+        if args.html:
+            paths.write_file(Path(args.html), html.page(content).encode())
+        display.show(rows, made.names)
+        kept.forget()
+    return int(any(row["status"] != "ok" for row in rows))

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A whole run with guests that answer at once: interrupted, resumed, summed up."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bench import fakes
+from vswaplab.bench import engine, results, state
+from vswaplab.errors import UsageError
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    made = fakes.plan(tmp_path)
+    with state.opened(made.identity()) as kept, pytest.raises(KeyboardInterrupt):
+        engine.run(made, kept, fakes.Guests(interrupt_after=3), fakes.Silent())
+    guests = fakes.Guests()
+    with state.opened(made.identity()) as kept:
+        assert len(kept.finished) == 3
+        rounds = engine.run(made, kept, guests, fakes.Silent())
+        kept.forget()
+    assert len(guests.specs) == 5 and len(rounds) == 8
+    with state.opened(made.identity()) as kept:
+        assert kept.finished == {}
+
+
+def test_a_line_that_was_cut_short_is_measured_again(tmp_path: Path) -> None:
+    made = fakes.plan(tmp_path)
+    with state.opened(made.identity()) as kept:
+        engine.run(made, kept, fakes.Guests(), fakes.Silent())
+    file = next((tmp_path / "cache").rglob("rounds.jsonl"))
+    file.write_bytes(file.read_bytes()[:-20])
+    guests = fakes.Guests()
+    with state.opened(made.identity()) as kept:
+        assert len(kept.finished) == 7
+        engine.run(made, kept, guests, fakes.Silent())
+    assert len(guests.specs) == 1
+    with state.opened(made.identity()) as kept:
+        assert len(kept.finished) == 8
+
+
+def test_fresh_forgets(tmp_path: Path) -> None:
+    made = fakes.plan(tmp_path)
+    with state.opened(made.identity()) as kept:
+        engine.run(made, kept, fakes.Guests(), fakes.Silent())
+    with state.opened(made.identity(), fresh=True) as kept:
+        assert kept.finished == {}
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    identity = fakes.plan(tmp_path).identity()
+    with state.opened(identity), pytest.raises(UsageError, match="already running"):
+        with state.opened(identity):
+            pass
+
+
+def test_how_long_is_left(tmp_path: Path) -> None:
+    made, watcher = fakes.plan(tmp_path), fakes.Silent()
+    with state.opened(made.identity()) as kept:
+        engine.run(made, kept, fakes.Guests(), watcher)
+    assert watcher.left == [None, *(4.0 * left for left in (7, 6, 5, 4, 3, 2, 1))]
+
+
+def test_rows_leave_the_warm_up_out(tmp_path: Path) -> None:
+    made = fakes.plan(tmp_path)
+    with state.opened(made.identity()) as kept:
+        rounds = engine.run(made, kept, fakes.Guests(), fakes.Silent())
+    rows = results.rows(made.cases, rounds, made.names, made.options.warmup)
+    free = next(row for row in rows if row["metric"] == "free latency")
+    assert free["kernels"]["mainline"]["n"] == 3
+    # turns 4, 5, 8 of mainline, 3, 6, 7 of vswap: the guest adds its number
+    assert free["kernels"]["mainline"]["values"] == [1004, 1005, 1008]
+    assert free["kernels"]["vswap"]["values"] == [603, 606, 607]
+    assert free["ratio"] == pytest.approx(606 / 1005, rel=1e-5)
+    assert free["verdict"] == "better" and free["ci95"][0] < free["ratio"] < free["ci95"][1]
+    assert free["vmstat"]["vswap"]["zswpout"] == 100
+    assert {"suite", "setup", "pressure", "metric", "unit", "lower_is_better", "kernels", "ratio", "ci95"} <= set(
+        free
+    )

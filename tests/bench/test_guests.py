@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rounds in real guests: the smallest of each kind of set-up."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vswaplab.bench import check, round
+from vswaplab.bench.plan import Case, Options
+from vswaplab.build import BuiltKernel
+from vswaplab.guest import GuestResult, GuestSpec, boot
+
+pytestmark = [pytest.mark.kernel("vswap", "um", "release"), pytest.mark.kernel("mainline", "um", "release")]
+
+SMALL = Options(limit=48 << 20, cpus=1)
+
+
+@pytest.mark.parametrize("name", ["vswap", "mainline"])
+def test_a_process_ends_with_everything_in_zswap(
+    built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path, name: str
+) -> None:
+    kernel = check.trial(built_kernel(name, "um", "release"), boot)
+    assert kernel.vswap is (name == "vswap") and "CONFIG_ZSWAP=y" in kernel.config
+    found = round.run(Case("exit", "zswap", "memcg"), kernel, SMALL, workload_dir, boot)
+    assert found.status == "ok", found.reason
+    assert found.metrics["exit"] > 0
+    # mainline's swapfile is needed and not written
+    assert found.counters["zswpout"] > 10_000 and found.counters["pswpout"] == 0
+
+
+def test_a_disk_in_ram(built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path) -> None:
+    kernel = check.trial(built_kernel("vswap", "um", "release"), boot)
+    found = round.run(Case("fork", "pmem", "global", mglru=False), kernel, SMALL, workload_dir, boot)
+    assert found.status == "ok", found.reason
+    assert found.counters["pswpout"] > 5_000 and found.counters["zswpout"] == 0
+
+
+def test_a_kill_for_lack_of_memory_is_an_outcome(
+    built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path
+) -> None:
+    kernel = check.trial(built_kernel("vswap", "um", "release"), boot)
+
+    def without_room(spec: GuestSpec) -> GuestResult:
+        return boot(replace(spec, swap="file:1M"))
+
+    found = round.run(Case("usemem1", "disk", "memcg"), kernel, SMALL, workload_dir, without_room)
+    assert found.status == "oom" and "usemem" in found.reason and found.metrics == {}

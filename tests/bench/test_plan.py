@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cases, turns, sizes, and the guests that are made of them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.bench import fakes
+from vswaplab.bench import plan, round, setup, suites
+from vswaplab.bench.plan import QUICK, Case, Options, Selection
+from vswaplab.bench.suite import PRESSURES
+from vswaplab.bench.suites import kbuild
+from vswaplab.errors import UsageError
+
+MIB = 1 << 20
+
+
+def test_kernels_take_turns_and_change_their_order() -> None:
+    found = list(plan.turns([fakes.CASE], ["a", "b"], 3))
+    assert [(turn.kernel, turn.round) for turn in found] == [
+        ("a", 0), ("b", 0), ("b", 1), ("a", 1), ("a", 2), ("b", 2),
+    ]  # fmt: skip
+    assert len({turn.key for turn in found}) == 6
+
+
+def test_everything_has_a_name_that_exists() -> None:
+    names = [suite.name for suite in suites.SUITES]
+    assert len(set(names)) == len(names)
+    for suite in suites.SUITES:
+        for name in (*suite.setups, *suite.without):
+            setup.find(name)
+        assert suite.metrics and suite.summary and set(suite.pressures) <= {*PRESSURES, "none"}
+        assert not set(suite.setups or setup.USUAL) & set(suite.without) or not suite.setups
+    for name, where, pressure in QUICK:
+        suite = suites.find(name)
+        assert setup.find(where) and pressure in suite.pressures and where not in suite.without
+
+
+def test_a_selection_is_the_product_of_its_parts() -> None:
+    chosen = Selection(["usemem1"], ["zswap", "disk"], ["memcg"], ["lz4", "zstd"], [True, False])
+    found = plan.cases(chosen, "um")
+    assert len(found) == 8 and len({case.title for case in found}) == len({case.key for case in found}) == 8
+    assert "zswap, lz4, MGLRU on" in {case.setup_label for case in found}
+
+
+def test_a_suite_says_where_it_makes_no_sense() -> None:
+    with pytest.raises(UsageError, match="nothing to run"):
+        plan.cases(Selection(["swapoff"], ["zswap"]), "um")
+    assert {case.pressure for case in plan.cases(Selection(["swapoff"]), "um")} == {"memcg"}
+
+
+def test_the_quick_suite_can_be_narrowed() -> None:
+    found = plan.cases(Selection(["usemem1", "exit"], quick=True), "um")
+    assert {case.suite for case in found} == {"usemem1", "exit"} and len(found) == 4
+    assert len(plan.cases(Selection(quick=True), "um")) == len(QUICK)
+
+
+@pytest.mark.parametrize(("suite", "setups"), [("nonsense", None), ("usemem1", ["nonsense"])])
+def test_names_that_do_not_exist(suite: str, setups: list[str] | None) -> None:
+    with pytest.raises(UsageError, match="nonsense"):
+        plan.cases(Selection([suite], setups), "um")
+
+
+def test_sizes_follow_the_limit() -> None:
+    limit, working_set = 256 * MIB, 448 * MIB
+    memcg = setup.sizes(setup.find("zswap"), "memcg", limit, working_set, "none")
+    assert memcg.mem > 2 * limit and memcg.device == 0
+    alone = setup.sizes(setup.find("disk"), "global", limit, working_set, "file")
+    assert alone.mem == limit and alone.device > working_set
+    full = setup.sizes(setup.find("zswap-full"), "global", limit, working_set, "file")
+    # what does not fit into RAM, compressed to a third, must not fit into the pool
+    assert full.pool_percent / 100 * full.mem < (working_set - limit) / 3
+    ram = setup.sizes(setup.find("pmem"), "global", limit, working_set, "ram")
+    assert ram.mem - ram.device == limit
+
+
+@pytest.mark.parametrize("case", plan.cases(Selection(setups=[s.name for s in setup.SETUPS]), "um"), ids=str)
+def test_every_case_makes_a_valid_guest(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(kbuild.SUITE), "sources", lambda _self: tmp_path)  # no kernel need be built
+    for name in fakes.NAMES:
+        spec = round.spec(case, fakes.kernel(name, tmp_path), Options(limit=64 * MIB), tmp_path)
+        spec.check()
+        assert ("memory.max" in spec.script.split("begin\n")[0]) == (case.pressure == "memcg")
+
+
+def test_mainline_gets_the_device_that_it_needs(tmp_path: Path) -> None:
+    ours, theirs = (
+        round.spec(fakes.CASE, fakes.kernel(name, tmp_path), Options(), tmp_path) for name in ("vswap", "mainline")
+    )
+    assert ours.swap == "none" and theirs.swap.startswith("file:")
+    assert replace(ours, swap="", kernel=theirs.kernel) == replace(theirs, swap="")
+
+
+def test_the_identity_changes_with_what_is_measured(tmp_path: Path) -> None:
+    first = fakes.plan(tmp_path).identity()
+    assert first == fakes.plan(tmp_path).identity()
+    assert first != fakes.plan(tmp_path, rounds=4).identity()
+    assert first != fakes.plan(tmp_path, replace(fakes.CASE, compressor="lz4")).identity()
+    changed = fakes.plan(tmp_path)
+    (tmp_path / "vswap-image").write_text("another build")
+    assert first != changed.identity()

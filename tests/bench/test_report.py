@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""JSON, page and comparison: failed rounds are shown, nothing of the machine's own names is."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench import fakes
+from vswaplab import cli
+from vswaplab.bench import compare, document, host, html, plan, results
+from vswaplab.bench.plan import Case
+from vswaplab.bench.round import Outcome
+from vswaplab.errors import UsageError
+
+BAD = Case("exit", "zswap", "memcg")
+
+
+def made(tmp_path: Path, better: float = 0.8) -> dict[str, Any]:
+    """The document of a run with a good case and one that failed on mainline."""
+    the_plan = fakes.plan(tmp_path, fakes.CASE, BAD)
+    rounds = {}
+    for turn in plan.turns(the_plan.cases, fakes.NAMES, 4):
+        value = 100.0 + turn.round if turn.kernel == "mainline" else better * (100.0 + turn.round)
+        rounds[turn] = fakes.good(turn.case, value)
+        if turn.case == BAD and turn.kernel == "mainline":
+            rounds[turn] = Outcome("oom", "killed: swapped")
+    rows = results.rows(the_plan.cases, rounds, fakes.NAMES, 1)
+    return document.document(the_plan, rows, ["bench", "--kernel", "x=/home/me/tree", "--json", "/tmp/a.json"])
+
+
+def row(content: Mapping[str, Any], suite: str) -> Mapping[str, Any]:
+    """The first metric of a suite."""
+    return next(entry for entry in content["results"] if entry["suite"] == suite)
+
+
+def test_a_failed_case_is_not_missing(tmp_path: Path) -> None:
+    found = row(made(tmp_path), "exit")
+    assert found["status"] == "oom" and found["ratio"] is None and found["verdict"] == "not measured"
+    assert found["kernels"]["mainline"] | {"failures": []} == {
+        "n": 0, "mean": None, "stdev": None, "median": None, "status": "oom", "failures": [], "values": [],
+    }  # fmt: skip
+    assert found["kernels"]["mainline"]["failures"] == ["oom: killed: swapped (3 of 3)"]
+    assert found["kernels"]["vswap"]["n"] == 3
+
+
+def test_the_page_holds_everything(tmp_path: Path) -> None:
+    page = html.page(made(tmp_path))
+    assert page.count("<svg") >= 2 and "oom: killed: swapped (3 of 3)" in page
+    assert "usemem1" in page and "free latency" in page and "7.3.4-vswap" in page
+    assert not re.search(r"(?:src|href)=\"(?!#)", page), "nothing is fetched from elsewhere"
+    assert "<script" not in page
+    assert "/home/me" not in page and str(tmp_path) not in page and "x=tree" in page
+
+
+def test_the_page_escapes_what_it_is_told(tmp_path: Path) -> None:
+    content = made(tmp_path)
+    content["results"][-1]["kernels"]["mainline"]["failures"] = ["<script>alert(1)</script>"]
+    assert "<script" not in html.page(content)
+
+
+def test_the_same_data_gives_the_same_page(tmp_path: Path) -> None:
+    content = made(tmp_path)
+    assert html.page(content) == html.page(json.loads(json.dumps(content)))
+
+
+def test_json_comes_back(tmp_path: Path) -> None:
+    content = made(tmp_path)
+    document.write_json(content, tmp_path / "a.json")
+    assert document.read_json(tmp_path / "a.json") == json.loads(json.dumps(content))
+    assert set(document.KEYS) <= set(content)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": []}'])
+def test_what_is_no_report(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UsageError, match="a.json"):
+        document.read_json(tmp_path / "a.json")
+
+
+def test_two_runs_are_compared_kernel_by_kernel(tmp_path: Path) -> None:
+    found = compare.runs(made(tmp_path, 0.8), made(tmp_path, 0.4), "a", "b")
+    rows = [entry for entry in found["results"] if entry["metric"] == "free latency"]
+    assert [entry["setup"] for entry in rows] == ["zswap (mainline)", "zswap (vswap)"]
+    assert [entry["ratio"] for entry in rows] == [pytest.approx(1.0), pytest.approx(0.5)]
+    assert [entry["verdict"] for entry in rows] == ["no difference measured", "better"]
+    assert compare.differences(found) == []
+    assert "zswap (vswap)" in html.page(found)
+
+
+def test_runs_of_different_sizes_are_said_to_be(tmp_path: Path) -> None:
+    old, new = made(tmp_path), made(tmp_path)
+    new["options"]["cpus"] = 1
+    assert any("cpus" in text for text in compare.differences(compare.runs(old, new, "a", "b")))
+    old["results"] = []
+    with pytest.raises(UsageError, match="in common"):
+        compare.runs(old, new, "a", "b")
+
+
+def test_the_command_line_names_no_directory() -> None:
+    words = ["bench", "--kernel", "theirs=/home/me/patches", "--json=/tmp/x.json", "usemem1"]
+    assert host.command_line(words) == "./vswap bench --kernel theirs=patches --json=x.json usemem1"
+
+
+def test_report_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, page = tmp_path / "a.json", tmp_path / "a.html"
+    document.write_json(made(tmp_path), first)
+    assert cli.main(["report", str(first), str(first), "--html", str(page)]) == 0
+    assert "no difference measured" in capsys.readouterr().out and page.is_file()
+    assert cli.main(["report", str(tmp_path / "none.json")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

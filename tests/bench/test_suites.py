@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the suites make of files: figures, and refusals; and the programs that run in a guest."""
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vswaplab.bench import suites
+from vswaplab.bench.guest import redis_values, sqlite_queries
+from vswaplab.bench.suite import Room, Unverified
+from vswaplab.bench.suites import kbuild
+
+TIME = json.dumps({"seconds": 2.0, "user_seconds": 0.5, "sys_seconds": 1.5, "exit_code": 0, "signal": 0})
+PERCENTILES = {"p50_us": 1.0, "p90_us": 2.0, "p99_us": 3.0, "p99_9_us": 4.0}
+CSV = '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms"\n'
+
+GOOD = {
+    "memhog": ({"time.json": TIME}, {"real": 2.0, "sys": 1.5}),
+    "kbuild": ({"time.json": TIME, "same": ""}, {"real": 2.0, "sys": 1.5}),
+    "redis": (
+        {"out.json": '{"verified": true}', "get.csv": CSV + '"GET","5000.5","1","1","1","1","7.5"\n'},
+        {"requests": 5000.5, "p99": 7.5},
+    ),
+    "sqlite": ({"out.json": '{"verified": true, "per_second": 9.0, "p99_ms": 3.0}'}, {"queries": 9.0, "p99": 3.0}),
+    "exit": ({"out.json": '{"verified": true, "exit_us": 5}'}, {"exit": 5}),
+    "fork": (
+        {"out.json": '{"verified": true, "fork_us": 5, "child_exit_us": 6}'}, {"fork": 5, "child's exit": 6},
+    ),
+    "swapoff": (
+        {"time.json": TIME, "out.json": '{"verified": true, "swapped_bytes": 8192}'},
+        {"swapoff": 2.0, "rate": 1.0},
+    ),
+    "tmpfs": (
+        {"out.json": '{"verified": true, "write_mb_s": 2.5, "read_mb_s": 5, "remove_us": 6}'},
+        {"write": 2.5, "read": 5, "remove": 6},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(GOOD))
+def test_figures(name: str) -> None:
+    files, expected = GOOD[name]
+    suite = suites.find(name)
+    assert suite.parse(files) == expected
+    assert {metric.name for metric in suite.metrics} == set(expected)
+
+
+@pytest.mark.parametrize("name", list(GOOD))
+def test_wrong_data_is_no_figure(name: str) -> None:
+    files = dict(GOOD[name][0])
+    if "out.json" in files:
+        files["out.json"] = json.dumps({**json.loads(files["out.json"]), "verified": False})
+    elif "same" in files:
+        del files["same"]
+    else:
+        files["time.json"] = json.dumps({**json.loads(TIME), "exit_code": 1})
+    with pytest.raises(Unverified):
+        suites.find(name).parse(files)
+
+
+def test_touch_gives_all_percentiles() -> None:
+    files = {"out.json": json.dumps({"verified": True, "read": PERCENTILES, "write": PERCENTILES})}
+    found = suites.find("touch").parse(files)
+    assert found["read p50"] == 1.0 and found["write p99.9"] == 4.0 and len(found) == 8
+
+
+def test_no_requests_are_no_result() -> None:
+    with pytest.raises(Unverified, match="nothing"):
+        suites.find("redis").parse({"out.json": '{"verified": true}', "get.csv": CSV})
+
+
+def test_working_sets_are_multiples_of_the_room() -> None:
+    room = Room(256 << 20, 2, "um")
+    for suite in suites.SUITES:
+        if suite.pressures == ("none",):
+            continue  # nothing has to be swapped for lack of room
+        assert suite.working_set(room) == pytest.approx(room.bytes * suite.times, abs=4096)
+        assert suite.working_set(room) % 4096 == 0
+
+
+def test_sqlite_program_verifies(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    go.touch()
+    result = tmp_path / "out.json"
+    assert sqlite_queries.main(2 << 20, 500, tmp_path / "ready", go, result) == 0
+    found = json.loads(result.read_text())
+    assert found["verified"] is True and found["queries"] == 500 and (tmp_path / "ready").exists()
+    database = sqlite3.connect(":memory:")
+    sqlite_queries.fill(database, 1000)
+    size = database.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+    assert size == pytest.approx(1000 * sqlite_queries.ROW, rel=0.1), "ROW says how large a row is"
+    database.execute("UPDATE t SET c = 'spoiled'")
+    assert sqlite_queries.query(database, 1000, 50)["wrong"] == 50
+
+
+def test_redis_values_are_of_their_size_and_differ() -> None:
+    values = {redis_values.value(number) for number in random.Random(1).sample(range(10**6), 500)}
+    assert len(values) == 500 and {len(value) for value in values} == {redis_values.VALUE}
+    assert redis_values.key(7) == b"key:000000000007"
+
+
+def test_guest_programs_run_without_the_package() -> None:
+    for module in (redis_values, sqlite_queries):
+        argv = [sys.executable, "-I", "-S", str(module.__file__)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        assert "IndexError" in done.stderr, "it got as far as its arguments"
+
+
+def test_kbuild_splits_a_command() -> None:
+    words = (
+        "gcc -Wp,-MMD,mm/.a.o.d -nostdinc -I../include -include ../k.h -D__KERNEL__ -fno-pic -Os -Wall -mno-sse"
+        " -DX=1 -c -o mm/a.o ../mm/a.c"
+    ).split()
+    every, flags = kbuild.split_command(words, "../mm/a.c")
+    assert flags == ["-fno-pic", "-Os", "-mno-sse"]
+    wanted = "-nostdinc -I../include -include ../k.h -D__KERNEL__ -fno-pic -Os -Wall -mno-sse -DX=1"
+    assert every == wanted.split()
