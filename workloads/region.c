@@ -124,15 +124,18 @@ void page_check(struct worker *w, const struct region *r, uint64_t page,
 	if (w->opt->corruption && page == w->opt->corrupt_page && !w->corrupted)
 		corrupt(w, page, where, want.name);
 	atomic_fetch_add_explicit(&w->results->pages_checked, 1, memory_order_relaxed);
-	if ((want.zero || want.or_zero) && !memcmp(where, zeroes, PAGE_BYTES))
-		return;
 	if (want.zero) {
-		note_mismatch(w, r, page, where, zeroes, want);
+		if (memcmp(where, zeroes, PAGE_BYTES))
+			note_mismatch(w, r, page, where, zeroes, want);
 		return;
 	}
 	content_make(&w->opt->mix, want.name, wanted);
-	if (memcmp(where, wanted, PAGE_BYTES))
-		note_mismatch(w, r, page, where, wanted, want);
+	if (!memcmp(where, wanted, PAGE_BYTES))
+		return;
+	/* In this order: a page given up may turn into zeroes at any moment, never back. */
+	if (want.or_zero && !memcmp(where, zeroes, PAGE_BYTES))
+		return;
+	note_mismatch(w, r, page, where, wanted, want);
 }
 
 void region_check(struct worker *w, const struct region *r, unsigned int pass,
