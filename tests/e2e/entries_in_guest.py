@@ -187,8 +187,52 @@ def fragmented() -> dict[str, object]:
     return {**seen, "swapped": memory.swapped() // PAGE, "intact": memory.intact() and odd}
 
 
+SET_SWAP_AREA, AVAIL_SWAP_SIZE, ALLOC_SWAP_PAGE, FREE_SWAP_PAGES = 0x400C330D, 0x80083313, 0x80083314, 0x3309
+
+
+def used_of(device: str) -> int:
+    """Pages of a swap device that are in use, by /proc/swaps."""
+    with open("/proc/swaps", encoding="ascii") as file:
+        return next(int(line.split()[3]) * 1024 // PAGE for line in file if line.startswith(device))
+
+
+def hibernation() -> dict[str, object]:
+    """Room for an image, as uswsusp gets it: from a device only, beside the slots that back virtual ones."""
+    with open("/proc/swaps", encoding="ascii") as file:
+        device = file.readlines()[1].split()[0]
+    memory = Memory(8 << 20)
+    memory.out()
+    before = used_of(device)
+    fd = os.open("/dev/snapshot", os.O_RDONLY)
+
+    def ask(request: int) -> int:
+        return int(struct.unpack("q", fcntl.ioctl(fd, request, bytes(8)))[0])
+
+    refused = False
+    try:
+        fcntl.ioctl(fd, SET_SWAP_AREA, struct.pack("=qI", 0, 0))
+    except OSError:
+        refused = True
+    fcntl.ioctl(fd, SET_SWAP_AREA, struct.pack("=qI", 0, os.stat(device).st_rdev))
+    room = ask(AVAIL_SWAP_SIZE) // PAGE
+    blocks = {ask(ALLOC_SWAP_PAGE) for _ in range(room // 2)}
+    intact = memory.intact()
+    memory.out()
+    during = used_of(device)
+    fcntl.ioctl(fd, FREE_SWAP_PAGES)
+    os.close(fd)
+    return {
+        "refused_without_device": refused,
+        "wanted": room // 2,
+        "got": len(blocks),
+        "used": [before, during, used_of(device)],
+        "intact": intact and memory.intact(),
+    }
+
+
 CHECKS: dict[str, Callable[[], dict[str, object]]] = {
-    check.__name__: check for check in (proc_files, advice, compaction, collapse, userfaultfd_move, fragmented)
+    check.__name__: check
+    for check in (proc_files, advice, compaction, collapse, userfaultfd_move, fragmented, hibernation)
 }
 
 

@@ -97,6 +97,58 @@ def test_large_folios_go_to_a_fragmented_device_in_pieces(boot_guest: Boot) -> N
 
 
 @pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_hibernation_finds_room_on_the_device(boot_guest: Boot) -> None:
+    result = boot_guest(
+        BOTH.replace("verify", "true") % "hibernation" + "left",
+        arch="x86_64",
+        flavour="release",
+        cpus=2,
+        mem_bytes=256 * MIB,
+        swap="file:64M",
+        mode="always",
+    )
+    for zswap in "YN":
+        seen = answer(result, f"{zswap}.json")["hibernation"]
+        assert seen["refused_without_device"] and seen["intact"], seen
+        assert seen["got"] == seen["wanted"] > 4000, seen
+        before, during, after = seen["used"]
+        assert during >= seen["got"] and after <= during - seen["got"] + 64, seen
+        assert (before < 64) == (zswap == "Y"), seen
+    assert nothing_is_left(result)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_memory_goes_offline_under_swapping(boot_guest: Boot) -> None:
+    """What is in the swap cache there moves, or is freed: blocks of the movable zone, again and again."""
+    result = boot_guest(
+        """
+swapcheck --mode churn --size 320M --seconds 25 --json > $RESULTS/churn.json & pid=$!
+while kill -0 $pid 2>/dev/null; do
+  for block in /sys/devices/system/memory/memory*; do
+    grep -q Movable $block/valid_zones || continue
+    echo offline > $block/state 2>/dev/null || continue
+    echo $block >> $RESULTS/offline; sleep 0.3; echo online_movable > $block/state; sleep 0.3
+  done
+done
+settle; left
+""",
+        arch="x86_64",
+        flavour="release",
+        cpus=2,
+        mem_bytes=640 * MIB,
+        swap="file:256M",
+        mode="always",
+        pool_percent=20,
+        extra_cmdline=("movablecore=384M",),
+    )
+    assert answer(result, "churn.json")["verified"] is True
+    assert len(result.files["offline"].splitlines()) > 3
+    assert nothing_is_left(result)
+
+
+@pytest.mark.long
 @pytest.mark.kernel("vswap", "um", "release")
 def test_exit_with_a_million_slots(boot_guest: Boot) -> None:
     """4 GB swapped out, nearly all of it zero pages, in 128 MB of memory; then exit."""

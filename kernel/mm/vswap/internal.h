@@ -103,6 +103,7 @@ enum vswap_mode {
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
 
+void vswap_set_mode(enum vswap_mode mode);
 bool vswap_active(void);
 void vswap_refused(struct folio *folio);
 void vswap_accepted(void);

@@ -24,6 +24,29 @@ const char * const vswap_mode_names[] = {
 	NULL,
 };
 
+/*
+ * Devices of how many priorities there must be to be used through virtual slots
+ * even without zswap, so that data may move between them. See the modes.
+ */
+static const unsigned int vswap_tiers_wanted[] = {
+	[VSWAP_NEVER]	= UINT_MAX,
+	[VSWAP_AUTO]	= 2,
+	[VSWAP_ALWAYS]	= 0,
+};
+
+unsigned int vswap_min_tiers = 2;
+unsigned int vswap_nr_tiers;
+
+/**
+ * vswap_set_mode - say who is to use virtual slots from now on
+ * @mode: the mode
+ */
+void vswap_set_mode(enum vswap_mode mode)
+{
+	WRITE_ONCE(vswap_mode, mode);
+	WRITE_ONCE(vswap_min_tiers, vswap_tiers_wanted[mode]);
+}
+
 static int __init vswap_setup_mode(char *str)
 {
 	int mode = match_string(vswap_mode_names, -1, str);
@@ -31,13 +54,12 @@ static int __init vswap_setup_mode(char *str)
 	if (mode < 0)
 		pr_warn("vswap=%s is not always, auto or never\n", str);
 	else
-		vswap_mode = mode;
+		vswap_set_mode(mode);
 	return 1;
 }
 __setup("vswap=", vswap_setup_mode);
 
-/* What is known of the devices, see vswap_devices_changed(). */
-static unsigned int vswap_nr_tiers;
+/* Writing to one of the devices may enter a filesystem */
 static bool vswap_nofs;
 
 /**
@@ -92,17 +114,8 @@ bool vswap_active(void)
 {
 	if (vswap_uses_zswap())
 		return true;
-	if (!vswap_si || !READ_ONCE(total_swap_pages))
-		return false;
-
-	switch (READ_ONCE(vswap_mode)) {
-	case VSWAP_ALWAYS:
-		return true;
-	case VSWAP_AUTO:
-		return READ_ONCE(vswap_nr_tiers) > 1;
-	default:
-		return false;
-	}
+	return vswap_si && READ_ONCE(total_swap_pages) &&
+	       vswap_devices_suffice();
 }
 
 /*
@@ -186,8 +199,7 @@ bool vswap_can_swap(struct mem_cgroup *memcg)
 /* Is something gained from virtual slots for the pages of @memcg? */
 static bool vswap_gains(struct mem_cgroup *memcg)
 {
-	return READ_ONCE(vswap_mode) == VSWAP_ALWAYS ||
-	       READ_ONCE(vswap_nr_tiers) > 1 ||
+	return vswap_devices_suffice() ||
 	       (vswap_uses_zswap() && mem_cgroup_may_zswap(memcg, false));
 }
 
@@ -208,13 +220,8 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	return wanted;
 }
 
-/**
- * vswap_prepare_alloc - is a folio to get virtual slots? If so, have some ready
- * @folio: the folio that is about to be swapped out, locked
- *
- * Return: true if virtual slots are to be tried; allocation may still fail.
- */
-bool vswap_prepare_alloc(struct folio *folio)
+/* See vswap_prepare_alloc(). */
+bool __vswap_prepare_alloc(struct folio *folio)
 {
 	if (!vswap_wanted(folio))
 		return false;

@@ -124,7 +124,7 @@ static ssize_t mode_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 	if (mode < 0)
 		return mode;
-	WRITE_ONCE(vswap_mode, mode);
+	vswap_set_mode(mode);
 	return count;
 }
 

@@ -11,6 +11,7 @@
 
 #include <linux/swap.h>
 #include <linux/swapops.h>
+#include <linux/zswap.h>
 
 #include "../swap.h"
 #include "backing.h"
@@ -60,12 +61,30 @@ static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
 }
 
 /* policy.c: who uses virtual slots, and is there room behind them */
-bool vswap_prepare_alloc(struct folio *folio);
+extern unsigned int vswap_nr_tiers, vswap_min_tiers;
+bool __vswap_prepare_alloc(struct folio *folio);
 bool vswap_can_swap(struct mem_cgroup *memcg);
 bool vswap_may_write_back(void);
 bool vswap_require_nofs(void);
 void vswap_devices_changed(struct plist_head *devices);
 unsigned long vswap_overcommit_pages(void);
+
+/* Are there devices enough that virtual slots are used for their sake? */
+static inline bool vswap_devices_suffice(void)
+{
+	return READ_ONCE(vswap_nr_tiers) >= READ_ONCE(vswap_min_tiers);
+}
+
+/*
+ * Is @folio, locked and about to be swapped out, to get virtual slots? If so,
+ * have some ready; allocation may still fail. A device alone does not even pay
+ * for the call.
+ */
+static inline bool vswap_prepare_alloc(struct folio *folio)
+{
+	return (vswap_devices_suffice() || zswap_is_enabled()) &&
+	       __vswap_prepare_alloc(folio);
+}
 
 /* swapoff.c: have no slots of a device behind virtual slots any more */
 int vswap_evacuate(struct swap_info_struct *si);

@@ -20,9 +20,13 @@ static bool always_wanted(struct folio *folio)
 	return true;
 }
 
+static enum vswap_mode mode_before;
+
 static int vswap_test_init(struct kunit *test)
 {
 	KUNIT_ASSERT_NOT_NULL(test, vswap_si);
+	mode_before = vswap_mode;
+	vswap_set_mode(VSWAP_ALWAYS);
 	kunit_activate_static_stub(test, vswap_wanted, always_wanted);
 	test->priv = (void *)vswap_counted(VSWAP_NR_USED);
 	return 0;
@@ -33,6 +37,7 @@ static void vswap_test_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED),
 			(unsigned long)test->priv);
 	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	vswap_set_mode(mode_before);
 }
 
 static void unlock_and_put(void *ptr)
