@@ -3,6 +3,7 @@
 
 import statistics
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -94,39 +95,29 @@ touch /run/go; wait $pid
     assert result.oom_kills == []
 
 
-# The pool is filled, its limit lowered, and another page offered: what is above the limit is written
-# back, by the worker alone. Memory and disk were used before: the host need not find them meanwhile.
-WRITEBACK = (
-    NOW
-    + """
-dev=$(awk 'NR == 2 { print $1 }' /proc/swaps)
+# The pool is filled, its limit lowered, and pages of another group offered: what is above the limit is
+# written back, by the worker alone. Memory and disk were used before: the host need not find them meanwhile.
+WRITEBACK = f"""
+dev=$(awk 'NR == 2 {{ print $1 }}' /proc/swaps)
 swapoff $dev; dd if=/dev/zero of=$dev bs=1M >/dev/null 2>&1; sync; mkswap $dev >/dev/null; swapon $dev
 usemem -O 400M > /dev/null 2>&1
-wb() { awk '/^zswpwb/ { print $2 }' /proc/vmstat; }
 group a; group b
-in_group a swapcheck --size 200M --text 30 --passes 1 --ready-file /run/a --wait-file /run/go \\
+in_group a swapcheck --size 320M --text 30 --passes 1 --ready-file /run/a --wait-file /run/go \\
   --json > $RESULTS/a.json & pa=$!
 in_group b swapcheck --size 8M --text 30 --passes 1 --ready-file /run/b --wait-file /run/go \\
   --json > $RESULTS/b.json & pb=$!
 while [ ! -e /run/a ] || [ ! -e /run/b ]; do sleep 0.1; done
-for i in 1 2 3; do echo 250M > $CG/a/memory.reclaim 2>/dev/null; done
-start=$(now); echo 1 > $Z/max_pool_percent; i=0
-while [ $(wb) = 0 ] && [ $i -lt 50 ]; do
-  start=$(now); echo 2M > $CG/b/memory.reclaim 2>/dev/null; i=$((i+1))
-done
-last=0; n=$(wb)
-while [ $n != $last ]; do last=$n; end=$(now); sleep 0.04; n=$(wb); done
-echo $start $end $n > $RESULTS/writeback
+for i in 1 2 3; do echo 350M > $CG/a/memory.reclaim 2>/dev/null; done
+python3 {Path(__file__).with_name("writeback_in_guest.py")} $CG/b/memory.reclaim > $RESULTS/writeback
 touch /run/go; wait $pa $pb
 """
-)
 
 
 def test_writeback_throughput(boot_guest: Boot) -> None:
-    """With the pool at its limit. The goal is twice mainline's.
+    """With the pool at its limit: at least twice mainline's, on a disk that costs CPU only.
 
-    On this disk, the host's page cache, both kernels are limited by the CPU, and it is 1.5 to 2: a
-    request costs next to nothing. The bound says that batching has not been lost.
+    Mainline: 121,000 to 131,000 pages/s in three rounds; virtual swap: 275,000 to 283,000, of which
+    decompression takes 57 %.
     """
 
     def run(kernel: str) -> float:
@@ -135,9 +126,9 @@ def test_writeback_throughput(boot_guest: Boot) -> None:
             mode="always", cpus=2,
         )  # fmt: skip
         assert answer(result, "a.json")["verified"] is True and answer(result, "b.json")["verified"] is True
-        start, end, pages = map(float, result.files["writeback"].split())
-        assert pages > 30_000
-        return pages / (end - start)
+        seen = answer(result, "writeback")
+        assert seen["pages"] > 50_000, seen
+        return float(seen["pages"] / seen["seconds"])
 
     rates = medians(run)
-    assert rates["vswap"] >= 1.3 * rates["mainline"], rates
+    assert rates["vswap"] >= 2 * rates["mainline"], rates
