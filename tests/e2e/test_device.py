@@ -3,6 +3,7 @@
 
 import json
 import re
+import signal
 
 import pytest
 
@@ -233,9 +234,10 @@ touch /run/go; wait $pid; settle
 def test_read_errors(boot_guest: Boot, swapoff: bool) -> None:
     """Who needs the page is killed, nobody else; its slot can be freed.
 
+    That is a worker of the program or, since it is in the group as well, the process that watches it.
     The device may be taken away all the same: what could not be read is remembered as lost.
     """
-    fault = "fail 100 -1; touch /run/go-a; cont a; wait $a; fail 0 0"
+    fault = "fail 100 -1; touch /run/go-a; cont a; wait $a; code=$?; fail 0 0"
     off = "fail 100 1; swapoff $dev; echo $? > $RESULTS/off; fail 0 0; verify >> $RESULTS/verify"
     result = boot_guest(
         ERRORS
@@ -250,7 +252,9 @@ for p in a b; do
 done
 keep physical $V/physical
 {off if swapoff else fault}
-verify >> $RESULTS/verify; touch /run/go-a /run/go-b; cont a; cont b; wait
+verify >> $RESULTS/verify; touch /run/go-a /run/go-b; cont a; cont b
+[ -n "${{code-}}" ] || {{ wait $a; code=$?; }}
+echo $code > $RESULTS/code; wait
 errors read > $RESULTS/errors; settle; verify >> $RESULTS/verify
 """,
         swap="file:128M",
@@ -260,10 +264,11 @@ errors read > $RESULTS/errors; settle; verify >> $RESULTS/verify
     )
     assert number(result, "physical") > 3000 and number(result, "errors") > 0
     assert set(result.files["verify"].split()) == {"0"}
-    first, second = answer(result, "a.json"), answer(result, "b.json")
-    assert first["verified"] is False and first["mismatches"] == 0
-    assert first["modes"][0]["killed"], first
-    assert second["verified"] is True
+    if number(result, "code") != 128 + signal.SIGBUS:
+        first = answer(result, "a.json")
+        assert first["verified"] is False and first["mismatches"] == 0
+        assert first["modes"][0]["killed"], first
+    assert answer(result, "b.json")["verified"] is True
     if swapoff:
         assert number(result, "off") == 0
     assert (result.end.slots_used, result.end.physical) == (0, 0)
