@@ -191,17 +191,26 @@ struct vswap_split *vswap_split_alloc(unsigned int nr)
 	return split;
 }
 
-/* See vswap_split_end(). */
-bool __vswap_split_end(struct vswap_split *split, bool *failed)
+/**
+ * vswap_split_end - a part of a folio was read or written
+ * @split: from vswap_split_alloc()
+ * @failed: whether that failed
+ *
+ * Return: -EINPROGRESS if it was not the last part; else -EIO if any of them
+ * failed, or 0.
+ */
+int vswap_split_end(struct vswap_split *split, bool failed)
 {
-	if (*failed)
+	int err;
+
+	if (failed)
 		WRITE_ONCE(split->failed, true);
 	if (!atomic_dec_and_test(&split->pending))
-		return false;
+		return -EINPROGRESS;
 
-	*failed = split->failed;
+	err = split->failed ? -EIO : 0;
 	mempool_free(split, vswap_split_pool);
-	return true;
+	return err;
 }
 
 /**

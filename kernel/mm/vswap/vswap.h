@@ -117,7 +117,7 @@ unsigned long vswap_slot_flags(swp_entry_t entry);
 bool vswap_folio_stable_writes(struct folio *folio);
 bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
 struct vswap_split *vswap_split_alloc(unsigned int nr);
-bool __vswap_split_end(struct vswap_split *split, bool *failed);
+int vswap_split_end(struct vswap_split *split, bool failed);
 
 /* stats.c: slots in use */
 void __vswap_account_alloc(struct folio *folio);
@@ -312,9 +312,9 @@ static inline struct vswap_split *vswap_split_alloc(unsigned int nr)
 	return NULL;
 }
 
-static inline bool __vswap_split_end(struct vswap_split *split, bool *failed)
+static inline int vswap_split_end(struct vswap_split *split, bool failed)
 {
-	return true;
+	return 0;
 }
 
 static inline bool vswap_account_alloc(struct swap_info_struct *si,
@@ -385,7 +385,7 @@ static inline swp_entry_t swap_device_entry(struct folio *folio,
 {
 	if (vswap_entry(folio->swap))
 		return vswap_device_entry(folio, idx);
-	return swp_entry(swp_type(folio->swap), swp_offset(folio->swap) + idx);
+	return (swp_entry_t){ folio->swap.val + idx };
 }
 
 /* In how many pieces is @folio on the device? Context: swap_device_entry(). */
@@ -434,12 +434,6 @@ static inline bool vswap_same_device(swp_entry_t target, swp_entry_t entry)
 static inline bool vswap_get_slots(struct folio *folio)
 {
 	return !vswap_entry(folio->swap) || __vswap_get_slots(folio);
-}
-
-/* A part of a folio was read or written. Return: whether it was the last. */
-static inline bool vswap_split_end(struct vswap_split *split, bool *failed)
-{
-	return !split || __vswap_split_end(split, failed);
 }
 
 #endif /* _MM_VSWAP_H */
