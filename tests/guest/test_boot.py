@@ -152,13 +152,20 @@ def test_missing_emulator() -> None:
         boot(spec(), machine=Missing(""))
 
 
+# Popen returns late in it, when the machine has been running for a while.
 PROGRAM = """
-import sys, signal
+import signal, subprocess, sys, time
 from tests.guest.fakes import ShellMachine, spec
 from vswaplab import cli
 from vswaplab.guest import boot
 for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, cli._terminate)
+start = subprocess.Popen
+def start_slowly(*args, **options):
+    process = start(*args, **options)
+    time.sleep(float(sys.argv[2]))
+    return process
+subprocess.Popen = start_slowly
 try:
     boot(spec(timeout=60.0), machine=ShellMachine(f"sleep 100 & echo $! $$ >{sys.argv[1]}; sleep 101"))
 except KeyboardInterrupt:
@@ -166,11 +173,15 @@ except KeyboardInterrupt:
 """
 
 
-def start_booting(tmp_path: Path, temporary: Path) -> tuple["subprocess.Popen[bytes]", list[int]]:
+def start_booting(
+    tmp_path: Path, temporary: Path, slowly: float = 0.0
+) -> tuple["subprocess.Popen[bytes]", list[int]]:
     """A program of its own that boots; the numbers of the processes of its machine."""
     told = tmp_path / "pids"
     program = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(told)], cwd=TOP, env={**os.environ, "TMPDIR": str(temporary)}
+        [sys.executable, "-c", PROGRAM, str(told), str(slowly)],
+        cwd=TOP,
+        env={**os.environ, "TMPDIR": str(temporary)},
     )
     limit = time.monotonic() + 30
     while not (told.is_file() and len(told.read_text().split()) == 2):
@@ -180,8 +191,9 @@ def start_booting(tmp_path: Path, temporary: Path) -> tuple["subprocess.Popen[by
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupted(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
-    program, pids = start_booting(tmp_path, temporary)
+@pytest.mark.parametrize("slowly", [0.0, 1.5], ids=["started", "starting"])
+def test_interrupted(tmp_path: Path, temporary: Path, number: signal.Signals, slowly: float) -> None:
+    program, pids = start_booting(tmp_path, temporary, slowly)
     assert all(alive(pid) for pid in pids)
     program.send_signal(number)
     assert program.wait(10) == 77

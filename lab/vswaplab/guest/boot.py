@@ -10,9 +10,12 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from vswaplab import paths, workloads
 from vswaplab.errors import ToolError
@@ -92,6 +95,31 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
+class _HeldSignals:
+    """Keeps the signals that end this program from doing so until they are released.
+
+    What Popen starts is ours to kill, and it may run before Popen has returned.
+    """
+
+    def __init__(self) -> None:
+        self._arrived: list[int] = []
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            handler = signal.getsignal(number)
+            if callable(handler):  # neither ignored nor the default
+                self._handlers[number] = handler
+                signal.signal(number, lambda arrived, _frame: self._arrived.append(arrived))
+
+    def release(self) -> None:
+        """Let them come again; those that came meanwhile are handled now."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        for number in self._arrived:
+            signal.raise_signal(number)
+
+
 @contextlib.contextmanager
 def _started(launch: Launch, files: Files) -> Iterator["subprocess.Popen[bytes]"]:
     """The running machine; when the block ends, by whatever, nothing of it is left."""
@@ -101,17 +129,23 @@ def _started(launch: Launch, files: Files) -> Iterator["subprocess.Popen[bytes]"
         raise ToolError(f"{launch.argv[0]} is not there, or not a program")
     output = files.console if launch.stdout_is_console else files.messages
     with output.open("wb") as stream:
-        process = subprocess.Popen(
-            argv,
-            cwd=files.dir,
-            env={**os.environ, **launch.env},
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            pass_fds=(files.result_fd,),
-            start_new_session=True,
-        )
+        signals = _HeldSignals()
+        try:
+            process = subprocess.Popen(
+                argv,
+                cwd=files.dir,
+                env={**os.environ, **launch.env},
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                pass_fds=(files.result_fd,),
+                start_new_session=True,
+            )
+        except BaseException:
+            signals.release()
+            raise
     try:
+        signals.release()
         yield process
     finally:
         end_group(process)
