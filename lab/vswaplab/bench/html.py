@@ -8,6 +8,7 @@ from typing import Any
 import jinja2
 
 from vswaplab.bench import display, plots, results
+from vswaplab.bench.plan import slug
 from vswaplab.units import format_size
 
 VERDICTS = ("better", "worse", "no difference measured", "too few rounds", "not measured")
@@ -25,8 +26,7 @@ class Section:
     @property
     def anchor(self) -> str:
         """For links within the page."""
-        text = f"{self.suite} {self.setup} {self.pressure}"
-        return "-".join("".join(c if c.isalnum() else " " for c in text).split())
+        return slug(f"{self.suite} {self.setup} {self.pressure}")
 
     @property
     def failures(self) -> list[str]:

@@ -12,6 +12,11 @@ from vswaplab.bench.suite import Suite
 from vswaplab.errors import UsageError
 
 
+def slug(text: str) -> str:
+    """The letters and digits of a text, with "-" for what is between them: for files and anchors."""
+    return "-".join("".join(c if c.isalnum() else " " for c in text).split())
+
+
 @dataclass(frozen=True)
 class Case:
     """One comparison. ``compressor`` and ``mglru`` None: the kernel's default."""
@@ -38,7 +43,7 @@ class Case:
     @property
     def key(self) -> str:
         """A name for files and anchors."""
-        return "-".join(part for part in "".join(c if c.isalnum() else " " for c in self.title).split())
+        return slug(self.title)
 
 
 @dataclass(frozen=True)
