@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -209,7 +209,43 @@ def build_in(
         return built
 
 
-BENCH_LABEL = "bench/kernel"  # paths.bench_kernel_dir() in messages
+def prepared_tree(
+    name: str,
+    flavour: str,
+    found: source.Source,
+    edits: str,
+    changes: Callable[[Path], overlay.Overlay],
+    *,
+    shown: str = "",
+    runner: Runner = SYSTEM,
+    progress: Progress | None = None,
+) -> Tree:
+    """The tree $cache/build/NAME: the base ``found`` with ``changes`` in it, left alone if it is that already.
+
+    ``edits`` is a checksum over all that the changes are made from: they are asked for, with the
+    pristine base, only when it differs. ``shown`` is what the progress calls the tree, if not by its
+    name. The flavour "bench" has a tree of its own, NAME-bench, with the in-kernel benchmark on top.
+    Raises SourceError, TreeError and what ``changes`` raises.
+    """
+    bench = paths.bench_kernel_dir() if flavour == "bench" else None
+    if bench:
+        edits += f"-{overlay.content_hash(bench)}"
+        name += "-bench"
+    path = paths.cache_dir() / "build" / name
+    tree = Tree(path, f"{found.sha256}-{edits}")
+    mark = path / ".vswap-identity"
+    with paths.locked(path.with_name(f".{name}.lock")):
+        if mark.is_file() and mark.read_text() == tree.identity:
+            return tree
+        base = source.pristine(found, runner=runner, progress=progress)
+        (progress or Silent()).update(f"preparing the {shown or name} tree")
+        wanted = changes(base)
+        if bench:
+            wanted = overlay.render(bench, base, runner, onto=wanted, label="bench/kernel")
+        mark.unlink(missing_ok=True)
+        buildtree.sync(path, base, found.sha256, wanted)
+        paths.write_file(mark, tree.identity.encode())
+    return tree
 
 
 def source_tree(
@@ -217,32 +253,20 @@ def source_tree(
 ) -> Tree:
     """The source tree for a kernel, up to date with kernel/.
 
-    "mainline" is the base with BASE_FIXES and nothing else. The flavour "bench" has trees of its own,
-    with the in-kernel benchmark in them. Raises SourceError and TreeError.
+    "mainline" is the base with BASE_FIXES and nothing else; see prepared_tree() for the flavour "bench".
+    Raises SourceError and TreeError.
     """
-    ours, bench = kernel != "mainline", flavour == "bench"
-    under = "" if ours else BASE_FIXES
+    name, under = ("mainline", BASE_FIXES) if kernel == "mainline" else ("vswap", "")
     found = source.fetch(verify=False, runner=runner, progress=progress)
-    edits = overlay.content_hash(paths.kernel_dir(), under)
-    name = "vswap" if ours else "mainline"
-    if bench:
-        edits += f"-{overlay.content_hash(paths.bench_kernel_dir())}"
-        name += "-bench"
-    path = paths.cache_dir() / "build" / name
-    tree = Tree(path, f"{found.sha256}-{edits}")
-    mark = path / ".vswap-identity"
-    with paths.locked(path.with_name(f".{path.name}.lock")):
-        if mark.is_file() and mark.read_text() == tree.identity:
-            return tree
-        base = source.pristine(found, runner=runner, progress=progress)
-        (progress or Silent()).update(f"preparing the {path.name} tree")
-        changes = overlay.render(paths.kernel_dir(), base, runner, under)
-        if bench:
-            changes = overlay.render(paths.bench_kernel_dir(), base, runner, onto=changes, label=BENCH_LABEL)
-        mark.unlink(missing_ok=True)
-        buildtree.sync(path, base, found.sha256, changes)
-        paths.write_file(mark, tree.identity.encode())
-    return tree
+    return prepared_tree(
+        name,
+        flavour,
+        found,
+        overlay.content_hash(paths.kernel_dir(), under),
+        lambda base: overlay.render(paths.kernel_dir(), base, runner, under),
+        runner=runner,
+        progress=progress,
+    )
 
 
 def build(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from vswaplab import build, buildtree, config, overlay, patchset, paths, source, usertree
+from vswaplab import build, config, overlay, patchset, paths, source, usertree
 from vswaplab.build import BuiltKernel, Tree
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
@@ -70,32 +70,22 @@ def choose(names: Sequence[str], others: Sequence[str]) -> list[Choice]:
 
 
 def _patched_tree(choice: Choice, flavour: str, runner: Runner, progress: Progress) -> Tree:
-    """The base with what mainline gets too (see build.BASE_FIXES), and the patches in order.
-
-    The flavour "bench" has a tree of its own, with the in-kernel benchmark in it.
-    """
+    """The base with what mainline gets too (see build.BASE_FIXES), and the patches in order."""
     assert choice.path is not None
     found = source.fetch(verify=False, runner=runner, progress=progress)
-    base = source.pristine(found, runner=runner, progress=progress)
-    fixes = overlay.render(paths.kernel_dir(), base, runner, build.BASE_FIXES)
+    pristine = source.pristine(found, runner=runner, progress=progress)
+    fixes = overlay.render(paths.kernel_dir(), pristine, runner, build.BASE_FIXES)
     patches = patchset.patches(choice.path)
-    identity = f"{found.sha256}-{overlay.overlay_hash(fixes)}-{patchset.content_hash(patches)}"
-    path = paths.cache_dir() / "build" / f"patched-{choice.name}"
-    if flavour == "bench":
-        identity += f"-{overlay.content_hash(paths.bench_kernel_dir())}"
-        path = path.with_name(f"{path.name}-bench")
-    mark = path / ".vswap-identity"
-    with paths.locked(path.with_name(f".{path.name}.lock")):
-        if not (mark.is_file() and mark.read_text() == identity):
-            progress.update(f"preparing the {choice.name} tree")
-            changes = patchset.applied(patches, base, fixes, runner)
-            if flavour == "bench":
-                bench = paths.bench_kernel_dir()
-                changes = overlay.render(bench, base, runner, onto=changes, label=build.BENCH_LABEL)
-            mark.unlink(missing_ok=True)
-            buildtree.sync(path, base, found.sha256, changes)
-            paths.write_file(mark, identity.encode())
-    return Tree(path, identity)
+    return build.prepared_tree(
+        f"patched-{choice.name}",
+        flavour,
+        found,
+        f"{overlay.overlay_hash(fixes)}-{patchset.content_hash(patches)}",
+        lambda base: patchset.applied(patches, base, fixes, runner),
+        shown=choice.name,
+        runner=runner,
+        progress=progress,
+    )
 
 
 def _image(choice: Choice, arch: str, flavour: str) -> BuiltKernel:
