@@ -8,8 +8,9 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from vswaplab.errors import SourceError
 from vswaplab.progress import Progress
@@ -20,6 +21,7 @@ PAUSE = 1.0  # seconds before the second try; twice that before the third
 _TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 18
 _TRANSIENT = (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException)
+_Fetched = TypeVar("_Fetched")
 
 
 def newest(sums: str, series: str) -> tuple[str, str]:
@@ -32,22 +34,34 @@ def newest(sums: str, series: str) -> tuple[str, str]:
     return name, checksum
 
 
-def _small_file(url: str) -> bytes:
-    """The content of a small file; transient errors are tried again."""
+def _retried(url: str, fetch: Callable[[], _Fetched], advice: str = "") -> _Fetched:
+    """What ``fetch`` returns; transient errors are tried again.
+
+    Raises SourceError, with ``advice`` when trying again later may help.
+    """
     reason = ""
     for attempt in range(TRIES):
         if attempt:
             time.sleep(attempt * PAUSE)
         try:
-            with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
-                return bytes(response.read())
+            return fetch()
         except urllib.error.HTTPError as error:
             if error.code < 500:
                 raise SourceError(f"{url}: {error}") from error
             reason = str(error)
         except _TRANSIENT as error:
             reason = str(error)
-    raise SourceError(f"{url}: {reason}")
+    raise SourceError(f"{url}: {reason}{advice}")
+
+
+def _small_file(url: str) -> bytes:
+    """The content of a small file; transient errors are tried again."""
+
+    def read() -> bytes:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:
+            return bytes(response.read())
+
+    return _retried(url, read)
 
 
 def _continue(url: str, partial: Path, progress: Progress) -> None:
@@ -75,21 +89,7 @@ def _continue(url: str, partial: Path, progress: Progress) -> None:
 
 def _download(url: str, partial: Path, checksum: str, progress: Progress) -> None:
     """Make ``partial`` the whole, verified file; keeps what it has when the network fails."""
-    reason = ""
-    for attempt in range(TRIES):
-        if attempt:
-            time.sleep(attempt * PAUSE)
-        try:
-            _continue(url, partial, progress)
-            break
-        except urllib.error.HTTPError as error:
-            if error.code < 500:
-                raise SourceError(f"{url}: {error}") from error
-            reason = str(error)
-        except _TRANSIENT as error:
-            reason = str(error)
-    else:
-        raise SourceError(f"{url}: {reason}; run the command again to resume")
+    _retried(url, lambda: _continue(url, partial, progress), "; run the command again to resume")
     with partial.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() == checksum:
             return
