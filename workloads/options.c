@@ -241,13 +241,6 @@ static void print_help(void)
 	fputs(help_end, stdout);
 }
 
-static int usage_error(const char *what, const char *value)
-{
-	fprintf(stderr, "swapcheck: %s%s%s (swapcheck --help tells more)\n", what,
-		value ? ": " : "", value ? value : "");
-	return EXIT_USAGE;
-}
-
 /* What is wrong with the options taken together; NULL if nothing. */
 static const char *contradiction(const struct options *opt)
 {
@@ -291,12 +284,12 @@ int options_parse(struct options *opt, int argc, char **argv)
 			;
 		snprintf(message, sizeof(message), "bad value for --%s",
 			 long_options[index].name);
-		return usage_error(message, optarg);
+		return usage_error("swapcheck", message, optarg);
 	}
 	if (optind < argc)
-		return usage_error("what is this", argv[optind]);
+		return usage_error("swapcheck", "what is this", argv[optind]);
 	if (!opt->nr_modes)
 		add_mode(opt, "anon", 4);
 	wrong = contradiction(opt);
-	return wrong ? usage_error(wrong, NULL) : -1;
+	return wrong ? usage_error("swapcheck", wrong, NULL) : -1;
 }

@@ -19,12 +19,6 @@ static const char help[] =
 "\n"
 "Exit codes: COMMAND's own (128 + N after signal N), 2 usage, 127 COMMAND cannot be run.\n";
 
-static int usage_error(const char *what)
-{
-	fprintf(stderr, "stopwatch: %s (stopwatch --help tells more)\n", what);
-	return EXIT_USAGE;
-}
-
 static double seconds(const struct timeval *tv)
 {
 	return (double)tv->tv_sec + (double)tv->tv_usec / 1e6;
@@ -106,8 +100,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!path)
-		return usage_error("--json=FILE is missing");
+		return usage_error("stopwatch", "--json=FILE is missing", NULL);
 	if (optind == argc)
-		return usage_error("COMMAND is missing");
+		return usage_error("stopwatch", "COMMAND is missing", NULL);
 	return measure(path, argv + optind);
 }

@@ -47,13 +47,6 @@ static const struct option long_options[] = {
 	{ }
 };
 
-static int usage_error(const char *what, const char *value)
-{
-	fprintf(stderr, "swapped: %s%s%s (swapped --help tells more)\n", what, value ? ": " : "",
-		value ? value : "");
-	return EXIT_USAGE;
-}
-
 static bool take_option(struct swapped_options *opt, int c, const char *value)
 {
 	uint64_t number = 0;
@@ -91,20 +84,17 @@ static bool take_option(struct swapped_options *opt, int c, const char *value)
 /* Returns -1 to go on, or an exit code. */
 static int check_options(struct swapped_options *opt, int argc, char **argv)
 {
+	int code;
+
 	if (!opt->mode)
-		return usage_error("--mode is missing", NULL);
-	if (optind == argc)
-		return usage_error("SIZE is missing", NULL);
-	if (optind + 1 < argc)
-		return usage_error("one SIZE only, what is this", argv[optind + 1]);
-	if (!parse_size(argv[optind], &opt->bytes) || opt->bytes < 64 * 1024 ||
-	    opt->bytes > 1ULL << 46)
-		return usage_error("bad size", argv[optind]);
-	opt->bytes -= opt->bytes % (64 * 1024);
+		return usage_error("swapped", "--mode is missing", NULL);
+	code = take_size("swapped", argc, argv, 64 * 1024, &opt->bytes);
+	if (code >= 0)
+		return code;
 	if (!strcmp(opt->mode, "file") && !opt->file)
-		return usage_error("mode file needs --file", NULL);
+		return usage_error("swapped", "mode file needs --file", NULL);
 	if (!strcmp(opt->mode, "hold") && !(opt->ready_file && opt->wait_file))
-		return usage_error("mode hold needs --ready-file and --wait-file", NULL);
+		return usage_error("swapped", "mode hold needs --ready-file and --wait-file", NULL);
 	return -1;
 }
 
@@ -120,7 +110,7 @@ static int take_options(struct swapped_options *opt, int argc, char **argv)
 			return EXIT_OK;
 		}
 		if (!take_option(opt, c, optarg))
-			return usage_error("bad value", optarg);
+			return usage_error("swapped", "bad value", optarg);
 	}
 	return check_options(opt, argc, argv);
 }

@@ -348,13 +348,6 @@ static void report_lines(const struct run *run, const struct total *t, FILE *out
 		micros(t->free_seconds), t->failed, opt->processes);
 }
 
-static int usage_error(const char *what, const char *value)
-{
-	fprintf(stderr, "usemem: %s%s%s (usemem --help tells more)\n", what,
-		value ? ": " : "", value ? value : "");
-	return EXIT_USAGE;
-}
-
 enum { OPT_INIT_TIME = 256, OPT_REPEAT, OPT_JSON };
 
 static const struct option long_options[] = {
@@ -426,17 +419,9 @@ static int take_options(struct options *opt, int argc, char **argv)
 			return EXIT_OK;
 		}
 		if (!take_option(opt, c, optarg))
-			return usage_error("bad number", optarg);
+			return usage_error("usemem", "bad number", optarg);
 	}
-	if (optind == argc)
-		return usage_error("SIZE is missing", NULL);
-	if (optind + 1 < argc)
-		return usage_error("one SIZE only, what is this", argv[optind + 1]);
-	if (!parse_size(argv[optind], &opt->bytes) || opt->bytes < PAGE_BYTES ||
-	    opt->bytes > 1ULL << 46)
-		return usage_error("bad size", argv[optind]);
-	opt->bytes -= opt->bytes % PAGE_BYTES;
-	return -1;
+	return take_size("usemem", argc, argv, PAGE_BYTES, &opt->bytes);
 }
 
 static bool report(const struct run *run, const struct total *t)

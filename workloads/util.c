@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "util.h"
+
+#define SIZE_LIMIT	(1ULL << 46)	/* half of a process's addresses on x86-64 */
 
 bool parse_size(const char *text, uint64_t *bytes)
 {
@@ -65,6 +68,27 @@ bool parse_decimal(const char *text, double max, double *value)
 		return false;
 	*value = parsed;
 	return true;
+}
+
+int usage_error(const char *program, const char *what, const char *value)
+{
+	fprintf(stderr, "%s: %s%s%s (%s --help tells more)\n", program, what,
+		value ? ": " : "", value ? value : "", program);
+	return EXIT_USAGE;
+}
+
+int take_size(const char *program, int argc, char **argv, uint64_t unit, uint64_t *bytes)
+{
+	uint64_t size;
+
+	if (optind == argc)
+		return usage_error(program, "SIZE is missing", NULL);
+	if (optind + 1 < argc)
+		return usage_error(program, "one SIZE only, what is this", argv[optind + 1]);
+	if (!parse_size(argv[optind], &size) || size < unit || size > SIZE_LIMIT)
+		return usage_error(program, "bad size", argv[optind]);
+	*bytes = size - size % unit;
+	return -1;
 }
 
 double now_seconds(void)

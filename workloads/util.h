@@ -24,6 +24,14 @@ bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
 /* A non-negative decimal fraction not above max: false otherwise. */
 bool parse_decimal(const char *text, double max, double *value);
 
+/* Say on standard error what is wrong, and @value if it is not NULL: returns EXIT_USAGE. */
+int usage_error(const char *program, const char *what, const char *value);
+/*
+ * SIZE, the one word that getopt left, at least one @unit and cut to a multiple of it.
+ * Returns -1 to go on, or EXIT_USAGE when what is wrong has been said.
+ */
+int take_size(const char *program, int argc, char **argv, uint64_t unit, uint64_t *bytes);
+
 /* Seconds on the monotonic clock. */
 double now_seconds(void);
 void sleep_seconds(double seconds);
