@@ -5,9 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,18 +16,9 @@ from vswaplab.guest import boot
 from vswaplab.guest.machine import Files, Launch
 from vswaplab.guest.spec import GuestSpec
 
+pytestmark = pytest.mark.usefixtures("temporary")
 ALL = say(sample("start"), EXIT, sample("end"), BYE)
 TOP = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Temporary files go to an empty directory, which must be empty again at the end."""
-    directory = tmp_path / "temporary"
-    directory.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    yield directory
-    assert list(directory.iterdir()) == []
 
 
 def alive(pid: int) -> bool:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Real guests under QEMU (what is common to both machines is tested under User-Mode Linux)."""
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,12 @@ import pytest
 from vswaplab.build import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 
-pytestmark = [pytest.mark.long, pytest.mark.kernel("vswap", "x86_64", "release")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.kernel("vswap", "x86_64", "release"),
+    pytest.mark.usefixtures("temporary"),
+]
 Booter = Callable[..., GuestResult]
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Temporary files go to an empty directory, which must be empty again at the end."""
-    directory = tmp_path / "temporary"
-    directory.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    yield directory
-    assert list(directory.iterdir()) == []
 
 
 @pytest.fixture

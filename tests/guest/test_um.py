@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -36,15 +35,11 @@ def machines(directory: Path) -> list[int]:
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Temporary files go to an empty directory; no file and no machine may be left at the end."""
-    directory = tmp_path / "temporary"
-    directory.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    monkeypatch.setenv("TMPDIR", str(directory))
-    yield directory
-    assert list(directory.iterdir()) == []
-    assert machines(directory) == []
+def temporary(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory for temporary files, of programs too; no machine may be left at the end."""
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    yield temporary
+    assert machines(temporary) == []
 
 
 @pytest.fixture
