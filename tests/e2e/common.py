@@ -42,6 +42,19 @@ def fields(result: GuestResult, name: str) -> dict[str, int]:
     return {key: int(value) for key, value in pairs}
 
 
+def checked_mode(result: GuestResult, mode: str) -> Any:
+    """What swapcheck reports, in MODE.json, of a mode that ran in a group of its own and was verified.
+
+    Its exit code, the invariants that are violated, and what is still charged to the group's swap must
+    be 0: the script has them in MODE.code, MODE.verify and MODE.swap.
+    """
+    report = answer(result, f"{mode}.json")
+    assert report["verified"] is True, report
+    zeroes = {name: number(result, f"{mode}.{name}") for name in ("code", "verify", "swap")}
+    assert not any(zeroes.values()), zeroes
+    return report
+
+
 def nothing_is_left(result: GuestResult) -> bool:
     """Whether, by the script's "left", only living processes had slots at the end."""
     slots, own_kb = map(int, result.files["left"].split())
