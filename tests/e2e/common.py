@@ -70,6 +70,9 @@ group() { mkdir -p $CG/$1; }
 in_group() { g=$1; shift; ( echo 0 > $CG/$g/cgroup.procs && exec "$@" ); }
 keep() { cat "$2" > $RESULTS/$1; }
 verify() { cat /sys/kernel/debug/vswap/verify; }
+# The swap device (the first, if there are several), and how much of it is in use, in KB.
+device() { awk 'NR == 2 { print $1 }' /proc/swaps; }
+used() { awk 'NR == 2 { print $4 }' /proc/swaps; }
 # Slots in use, and what living processes (of the guest: its init, the shell) have in them, in KB.
 left() { awk -v slots=$(cat $V/slots_used) '/^(VmSwap|SwapCached):/ { own += $2 } END { print slots, own + 0 }' \\
   /proc/[0-9]*/status /proc/meminfo > $RESULTS/left; }

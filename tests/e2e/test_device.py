@@ -13,10 +13,6 @@ from vswaplab.guest import GuestResult
 
 pytestmark = pytest.mark.kernel("vswap", "um", "debug")
 
-DEVICE = "dev=$(awk 'NR == 2 { print $1 }' /proc/swaps)\n"
-# Device slots in use by /proc/swaps (of one device), in KB.
-USED = "used() { awk 'NR == 2 { print $4 }' /proc/swaps; }\n"
-
 # Half of the modes with zswap off: straight to the device; half with a pool of a few MB, where
 # pages go to zswap, are written back, and skip the full pool.
 ALL_MODES = """
@@ -65,8 +61,7 @@ def test_write_back_and_charge(boot_guest: Boot) -> None:
     And writing it back is the group's I/O, whoever has it done.
     """
     result = boot_guest(
-        USED
-        + """
+        """
 echo +io > $CG/cgroup.subtree_control
 group a; echo 24M > $CG/a/memory.high
 in_group a swapcheck --size 56M --text 40 --ready-file /run/ready --wait-file /run/go \\
@@ -127,10 +122,8 @@ group c; echo 0 > $CG/c/memory.zswap.max; limited c
     assert result.end.slots_used == 0
 
 
-SWAPOFF = (
-    DEVICE
-    + USED
-    + """
+SWAPOFF = """
+dev=$(device)
 start() {
   rm -f /run/ready /run/go
   swapcheck --size $2 -P 4 ${3-} --ready-file /run/ready --wait-file /run/go --json > $RESULTS/$1.json & pid=$!
@@ -138,7 +131,6 @@ start() {
 }
 finish() { touch /run/go; wait $pid; settle; }
 """
-)
 
 
 def test_swapoff(boot_guest: Boot) -> None:
@@ -271,9 +263,8 @@ errors read > $RESULTS/errors; settle; verify >> $RESULTS/verify
     assert (result.end.slots_used, result.end.physical) == (0, 0)
 
 
-RACE = (
-    DEVICE
-    + """
+RACE = """
+dev=$(device)
 group a; echo 24M > $CG/a/memory.high
 in_group a swapcheck --mode churn --size 40M --threads 2 --text 40 --seconds %(seconds)d \\
   --json > $RESULTS/a.json & a=$!
@@ -291,7 +282,6 @@ wait; grep -q $dev /proc/swaps || swapon $dev
 echo $n > $RESULTS/rounds; echo $offs > $RESULTS/offs; grep -E 'zswpwb|vswap' /proc/vmstat > $RESULTS/vmstat
 settle; sleep 0.5; keep swap $CG/a/memory.swap.current
 """
-)
 
 
 @pytest.mark.parametrize("seconds", [60, pytest.param(600, marks=pytest.mark.long)])

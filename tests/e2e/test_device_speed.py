@@ -35,7 +35,7 @@ def medians(run: Callable[[str], float]) -> dict[str, float]:
 SWAPOFF = (
     NOW
     + """
-dev=$(awk 'NR == 2 { print $1 }' /proc/swaps)
+dev=$(device)
 group a
 in_group a usemem -n 8 -O -R -r --repeat 12 64M --json > $RESULTS/out.json & pid=$!
 i=0
@@ -44,7 +44,7 @@ procs=$(cat $CG/a/cgroup.procs); kill -STOP $procs
 while [ $(cat $CG/a/memory.current) -gt $((24<<20)) ]; do
   echo 600M > $CG/a/memory.reclaim 2>/dev/null; sleep 0.2
 done
-awk 'NR == 2 { print $4 }' /proc/swaps > $RESULTS/used
+used > $RESULTS/used
 a=$(now); swapoff $dev 2> $RESULTS/err; code=$?; b=$(now)
 echo $code $a $b > $RESULTS/swapoff
 kill -CONT $procs; wait $pid
@@ -80,11 +80,11 @@ def test_swapoff_does_not_need_memory_for_everything(boot_guest: Boot) -> None:
     """300 MB on the device, 256 MB of memory, and zswap: mainline's swapoff is killed."""
     result = boot_guest(
         """
-dev=$(awk 'NR == 2 { print $1 }' /proc/swaps)
+dev=$(device)
 swapcheck --size 512M -P 8 --passes 1 --ready-file /run/ready --wait-file /run/go \\
   --json > $RESULTS/out.json & pid=$!
 while [ ! -e /run/ready ]; do sleep 0.2; done
-awk 'NR == 2 { print $4 }' /proc/swaps > $RESULTS/used
+used > $RESULTS/used
 echo Y > $Z/enabled; swapoff $dev; echo $? > $RESULTS/code
 touch /run/go; wait $pid
 """,
@@ -98,7 +98,7 @@ touch /run/go; wait $pid
 # The pool is filled, its limit lowered, and pages of another group offered: what is above the limit is
 # written back, by the worker alone. Memory and disk were used before: the host need not find them meanwhile.
 WRITEBACK = f"""
-dev=$(awk 'NR == 2 {{ print $1 }}' /proc/swaps)
+dev=$(device)
 swapoff $dev; dd if=/dev/zero of=$dev bs=1M >/dev/null 2>&1; sync; mkswap $dev >/dev/null; swapon $dev
 usemem -O 400M > /dev/null 2>&1
 group a; group b
