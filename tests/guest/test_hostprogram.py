@@ -15,7 +15,7 @@ from vswaplab.errors import UsageError
 def program(tmp_path: Path) -> Path:
     """A program that prints its directory, its arguments and two variables, NUL-separated."""
     path = tmp_path / "my program"
-    path.write_text("#!/bin/sh\nprintf '%s\\0' \"$PWD\" \"$@\" \"$ODD\" \"$RESULTS\" \"${SSH_AUTH_SOCK-unset}\"\n")
+    path.write_text('#!/bin/sh\nprintf \'%s\\0\' "$PWD" "$@" "$ODD" "$RESULTS" "${SSH_AUTH_SOCK-unset}"\n')
     path.chmod(0o755)
     return path
 

@@ -202,7 +202,7 @@ def test_leftover_processes_of_the_workload_end(run: Booter) -> None:
 def test_output_of_any_bytes(run: Booter) -> None:
     received: list[bytes] = []
     result = run(
-        "i=0; while [ $i -lt 256 ]; do printf \"\\\\$(printf %03o $i)\"; i=$((i+1)); done; seq 30000",
+        'i=0; while [ $i -lt 256 ]; do printf "\\\\$(printf %03o $i)"; i=$((i+1)); done; seq 30000',
         on_output=lambda stream, data: received.append(data) if stream == "out" else None,
     )
     expected = bytes(range(256)) + "".join(f"{n}\n" for n in range(1, 30001)).encode()

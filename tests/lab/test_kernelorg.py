@@ -128,14 +128,16 @@ def test_wrong_checksum_leaves_nothing(server: Server, tmp_path: Path) -> None:
 
 
 def test_release_that_is_not_there(server: Server, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"no release of 7\.4"), kernelorg.fetched(
-        "7.4", tmp_path, Silent(), server.url
+    with (
+        pytest.raises(SourceError, match=r"no release of 7\.4"),
+        kernelorg.fetched("7.4", tmp_path, Silent(), server.url),
     ):
         pass
 
 
 def test_missing_file_is_not_tried_again(server: Server, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="404"), kernelorg.fetched(
-        "7.3", tmp_path, Silent(), server.url + "elsewhere/"
+    with (
+        pytest.raises(SourceError, match="404"),
+        kernelorg.fetched("7.3", tmp_path, Silent(), server.url + "elsewhere/"),
     ):
         pass

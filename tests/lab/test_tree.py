@@ -89,9 +89,7 @@ def edit(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("commit", [False, True])
-def test_round_trip_loses_nothing(
-    made: Path, base: Path, kernel: Path, tmp_path: Path, commit: bool
-) -> None:
+def test_round_trip_loses_nothing(made: Path, base: Path, kernel: Path, tmp_path: Path, commit: bool) -> None:
     edit(made)
     if commit:
         repo = Repo(made)

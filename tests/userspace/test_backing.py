@@ -21,9 +21,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [program, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("seed", ["1", "2", "20261121"])
@@ -33,9 +31,7 @@ def test_every_object_is_freed_once(program: Path, seed: str) -> None:
     assert "objects stored and freed" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("fault", "report"), [("leak", "LeakSanitizer"), ("double", "double-free")]
-)
+@pytest.mark.parametrize(("fault", "report"), [("leak", "LeakSanitizer"), ("double", "double-free")])
 def test_the_sanitizers_watch(program: Path, fault: str, report: str) -> None:
     result = run(program, "1", fault)
     assert result.returncode != 0

@@ -180,5 +180,3 @@ def main(args: argparse.Namespace) -> int:
     program = _own_program(args, argv)
     report = _run_one(_spec(args, _build(args, args.kernel or "vswap")), program, False)
     return _finish(args, [report], [report])
-
-
