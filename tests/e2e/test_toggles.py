@@ -21,10 +21,10 @@ echo $n > $RESULTS/rounds
 @pytest.mark.parametrize(
     "change",
     [
-        'echo N > $Z/enabled; sleep 0.2; echo Y > $Z/enabled',
-        'for c in lz4 zstd lzo; do echo $c > $Z/compressor; sleep 0.2; done',
-        'for m in never always auto; do echo $m > $V/mode; sleep 0.1; done',
-        'echo 1 > $Z/max_pool_percent; sleep 0.2; echo 80 > $Z/max_pool_percent',
+        "echo N > $Z/enabled; sleep 0.2; echo Y > $Z/enabled",
+        "for c in lz4 zstd lzo; do echo $c > $Z/compressor; sleep 0.2; done",
+        "for m in never always auto; do echo $m > $V/mode; sleep 0.1; done",
+        "echo 1 > $Z/max_pool_percent; sleep 0.2; echo 80 > $Z/max_pool_percent",
     ],
     ids=["zswap", "compressor", "mode", "pool"],
 )
@@ -85,7 +85,7 @@ def test_device_comes_and_goes(boot_guest: Boot) -> None:
     """Entries of both kinds at once, in one process."""
     result = boot_guest(
         """
-dev=$(awk 'NR == 2 { print $1 }' /proc/swaps); swapoff $dev
+dev=$(device); swapoff $dev
 swapcheck --size 24M --pageout --passes 3 --rewrite 30 --ready-file /run/1 --hold 4 \
   --json > $RESULTS/out.json & pid=$!
 while [ ! -e /run/1 ] && kill -0 $pid; do sleep 0.1; done
@@ -97,6 +97,35 @@ keep used $V/slots_used
     )
     assert answer(result, "out.json")["verified"] is True
     assert number(result, "virtual") > 1000
+    assert result.device_slots_peak > 1000 and result.end.slots_used == 0
+
+
+FIRST_USE = """
+group a; echo 30M > $CG/a/memory.high
+allocated() { awk '$1 == "vswap_alloc" { print $2 }' /proc/vmstat; }
+in_group a swapcheck --mode churn --size 48M --threads 2 --seconds 8 --json > $RESULTS/out.json & pid=$!
+sleep 4; allocated > $RESULTS/before
+%s
+wait $pid; allocated > $RESULTS/after
+swapoff /dev/zram0 2> /dev/null; true
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "echo Y > $Z/enabled",
+        "echo always > $V/mode",
+        "echo 64M > /sys/block/zram0/disksize; mkswap /dev/zram0 > /dev/null; swapon -p 5 /dev/zram0",
+    ],
+    ids=["zswap", "mode", "priority"],
+)
+def test_first_use_under_load(boot_guest: Boot, change: str) -> None:
+    """A machine that swapped to one device, and has had no virtual slot, gets them in the middle."""
+    result = boot_guest(FIRST_USE % change, zswap=False, swap="file:128M", cpus=2)
+    assert answer(result, "out.json")["verified"] is True
+    assert number(result, "before") == 0
+    assert number(result, "after") > 1000
     assert result.device_slots_peak > 1000 and result.end.slots_used == 0
 
 

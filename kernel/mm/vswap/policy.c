@@ -37,14 +37,46 @@ static const unsigned int vswap_tiers_wanted[] = {
 unsigned int vswap_min_tiers = 2;
 unsigned int vswap_nr_tiers;
 
+/*
+ * Who has a device alone and never had more does not even pay for asking
+ * whether a slot is virtual.
+ */
+DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
+
+/**
+ * vswap_policy_changed - have virtual slots available if they may be used now
+ *
+ * Called when that may have become so: the mode was set, or zswap has got a
+ * pool. Once used, they stay available.
+ *
+ * Context: Process context; locks of CPU hotplug are taken.
+ */
+void vswap_policy_changed(void)
+{
+	if (vswap_si && (vswap_devices_suffice() ||
+			 (READ_ONCE(vswap_mode) != VSWAP_NEVER &&
+			  !zswap_never_enabled())))
+		static_branch_enable(&vswap_ever_used);
+}
+
+static void vswap_policy_work_fn(struct work_struct *work)
+{
+	vswap_policy_changed();
+}
+
+static DECLARE_WORK(vswap_policy_work, vswap_policy_work_fn);
+
 /**
  * vswap_set_mode - say who is to use virtual slots from now on
  * @mode: the mode
+ *
+ * Context: Process context, as for vswap_policy_changed().
  */
 void vswap_set_mode(enum vswap_mode mode)
 {
 	WRITE_ONCE(vswap_mode, mode);
 	WRITE_ONCE(vswap_min_tiers, vswap_tiers_wanted[mode]);
+	vswap_policy_changed();
 }
 
 static int __init vswap_setup_mode(char *str)
@@ -83,6 +115,8 @@ void vswap_devices_changed(struct plist_head *devices)
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
 	WRITE_ONCE(vswap_nofs, nofs);
+	if (vswap_never_used() && vswap_devices_suffice())
+		schedule_work(&vswap_policy_work);
 }
 
 /**

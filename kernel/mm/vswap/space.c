@@ -415,6 +415,7 @@ static int __init vswap_init(void)
 		goto err;
 	vswap_tables_init();
 	vswap_kick_grow();
+	vswap_policy_changed();
 	return 0;
 err:
 	if (vswap_space.area)

@@ -54,13 +54,18 @@ void __vswap_account_alloc(struct folio *folio)
 }
 
 /**
- * __vswap_account_free - account for virtual slots that were freed
+ * __vswap_range_free - account for virtual slots that were freed
+ * @offset: the first of the slots
  * @nr: the number of slots
  *
  * Context: The cluster is locked.
  */
-void __vswap_account_free(unsigned int nr)
+void __vswap_range_free(unsigned long offset, unsigned int nr)
 {
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		arch_swap_invalidate_page(vswap_type, offset + i);
 	vswap_count(VSWAP_NR_USED, -(long)nr);
 	count_vm_events(VSWAP_FREE, nr);
 }

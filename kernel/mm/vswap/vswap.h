@@ -9,6 +9,7 @@
 #ifndef _MM_VSWAP_H
 #define _MM_VSWAP_H
 
+#include <linux/jump_label.h>
 #include <linux/swap.h>
 #include <linux/swapops.h>
 #include <linux/zswap.h>
@@ -27,15 +28,23 @@ extern struct swap_info_struct *vswap_si;
 /* Its type; one that no device has, as long as there is none. */
 extern unsigned int vswap_type;
 
+/* Set once virtual slots may be used: there is none before. */
+DECLARE_STATIC_KEY_FALSE(vswap_ever_used);
+
+static inline bool vswap_never_used(void)
+{
+	return !static_branch_unlikely(&vswap_ever_used);
+}
+
 static inline bool swap_is_virtual(const struct swap_info_struct *si)
 {
-	return si->flags & SWP_VIRTUAL;
+	return !vswap_never_used() && si->flags & SWP_VIRTUAL;
 }
 
 /* Does @entry, which is valid, name a virtual slot? */
 static inline bool vswap_entry(swp_entry_t entry)
 {
-	return swp_type(entry) == vswap_type;
+	return !vswap_never_used() && swp_type(entry) == vswap_type;
 }
 
 /* Is @folio, which is locked, in the swap cache at virtual slots? */
@@ -47,7 +56,7 @@ static inline bool vswap_folio(struct folio *folio)
 /* Of a word in the swap table of a device: does the slot back a virtual one? */
 static inline bool swp_tb_is_rmap(unsigned long swp_tb)
 {
-	return vswap_is_rmap(swp_tb);
+	return !vswap_never_used() && vswap_is_rmap(swp_tb);
 }
 
 static inline bool vswap_rmap_cache_only(unsigned long swp_tb)
@@ -67,6 +76,7 @@ bool vswap_can_swap(struct mem_cgroup *memcg);
 bool vswap_may_write_back(void);
 bool vswap_require_nofs(void);
 void vswap_devices_changed(struct plist_head *devices);
+void vswap_policy_changed(void);
 unsigned long vswap_overcommit_pages(void);
 
 /* Are there devices enough that virtual slots are used for their sake? */
@@ -82,7 +92,8 @@ static inline bool vswap_devices_suffice(void)
  */
 static inline bool vswap_prepare_alloc(struct folio *folio)
 {
-	return (vswap_devices_suffice() || zswap_is_enabled()) &&
+	return !vswap_never_used() &&
+	       (vswap_devices_suffice() || zswap_is_enabled()) &&
 	       __vswap_prepare_alloc(folio);
 }
 
@@ -105,7 +116,7 @@ void vswap_cancel_slot(struct folio *folio, swp_entry_t slot);
 static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 					 unsigned int ci_off, bool cache_only)
 {
-	if (ci->backing)
+	if (!vswap_never_used() && ci->backing)
 		__vswap_note_cache_only(ci, ci_off, cache_only);
 }
 
@@ -121,7 +132,7 @@ int vswap_split_end(struct vswap_split *split, bool failed);
 
 /* stats.c: slots in use */
 void __vswap_account_alloc(struct folio *folio);
-void __vswap_account_free(unsigned int nr);
+void __vswap_range_free(unsigned long offset, unsigned int nr);
 
 /* Return: false if it is not the virtual device; nothing was done. */
 static inline bool vswap_account_alloc(struct swap_info_struct *si,
@@ -133,12 +144,12 @@ static inline bool vswap_account_alloc(struct swap_info_struct *si,
 	return true;
 }
 
-static inline bool vswap_account_free(struct swap_info_struct *si,
-				      unsigned int nr)
+static inline bool vswap_range_free(struct swap_info_struct *si,
+				    unsigned long offset, unsigned int nr)
 {
 	if (!swap_is_virtual(si))
 		return false;
-	__vswap_account_free(nr);
+	__vswap_range_free(offset, nr);
 	return true;
 }
 
@@ -235,6 +246,10 @@ static inline void vswap_devices_changed(struct plist_head *devices)
 {
 }
 
+static inline void vswap_policy_changed(void)
+{
+}
+
 static inline unsigned long vswap_overcommit_pages(void)
 {
 	return 0;
@@ -323,8 +338,8 @@ static inline bool vswap_account_alloc(struct swap_info_struct *si,
 	return false;
 }
 
-static inline bool vswap_account_free(struct swap_info_struct *si,
-				      unsigned int nr)
+static inline bool vswap_range_free(struct swap_info_struct *si,
+				    unsigned long offset, unsigned int nr)
 {
 	return false;
 }
@@ -375,6 +390,16 @@ static inline void vswap_fail_writeback(struct folio *folio, void *zentry)
 
 #endif /* CONFIG_VSWAP */
 
+/* Slots of @si are free: nobody owns them. @id is not 0 */
+static inline void swap_put_owner(struct swap_info_struct *si,
+				  unsigned short id, unsigned int nr)
+{
+	if (swap_is_virtual(si))
+		mem_cgroup_put_swap_owner(id, nr);
+	else
+		mem_cgroup_uncharge_swap(id, nr);
+}
+
 /*
  * Where on a device is page @idx of @folio? For a virtual slot that is backed
  * by one, not where folio->swap says. The folio is in the swap cache, and
@@ -391,7 +416,7 @@ static inline swp_entry_t swap_device_entry(struct folio *folio,
 /* In how many pieces is @folio on the device? Context: swap_device_entry(). */
 static inline unsigned int vswap_nr_runs(struct folio *folio)
 {
-	if (!folio_test_large(folio) || !vswap_entry(folio->swap))
+	if (!vswap_entry(folio->swap) || !folio_test_large(folio))
 		return 1;
 	return __vswap_nr_runs(folio);
 }
