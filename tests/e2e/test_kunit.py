@@ -6,7 +6,11 @@ import pytest
 from tests.e2e.common import Boot
 from vswaplab.guest import ktap
 
-pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+ARCHES = [
+    pytest.param("um", marks=pytest.mark.kernel("vswap", "um", "debug")),
+    # Orders above 0 exist there only.
+    pytest.param("x86_64", marks=[pytest.mark.long, pytest.mark.kernel("vswap", "x86_64", "debug")]),
+]
 
 CASES = {
     "vswap_backing": {"zswap_word", "slot_word", "invalid_words", "runs", "random_runs"},
@@ -17,8 +21,10 @@ CASES = {
 }  # fmt: skip
 
 
-def test_all_cases_pass(boot_guest: Boot) -> None:
-    result = boot_guest("true", cpus=2, extra_cmdline=["kunit.autorun=1", "kunit.filter_glob=vswap*"])
+@pytest.mark.parametrize("arch", ARCHES)
+def test_all_cases_pass(boot_guest: Boot, arch: str) -> None:
+    arguments = ["kunit.autorun=1", "kunit.filter_glob=vswap*"]
+    result = boot_guest("true", arch=arch, cpus=2, extra_cmdline=arguments, timeout=900.0)
     cases = ktap.parse(result.console)
     assert {case.name: case.message for case in cases if case.status != "pass"} == {}
     wanted = {f"{suite}.{name}" for suite, names in CASES.items() for name in names}
