@@ -118,6 +118,19 @@ unsigned long vswap_slot_flags(swp_entry_t entry)
 }
 
 /**
+ * vswap_storage_flags - what is the device like that keeps a virtual slot's data?
+ * @entry: the slot; the caller has locked the folio that is cached there
+ *
+ * Return: its SWP_ flags, 0 if the data is on no device.
+ */
+unsigned long vswap_storage_flags(swp_entry_t entry)
+{
+	unsigned long word = vswap_peek(entry);
+
+	return vswap_backing_tag(word) == VSWAP_SLOT ? vswap_word_flags(word) : 0;
+}
+
+/**
  * vswap_folio_stable_writes - must a folio not be modified under writeback?
  * @folio: the folio, locked, at virtual slots and under writeback
  *

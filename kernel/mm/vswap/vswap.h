@@ -125,6 +125,7 @@ swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx);
 unsigned int __vswap_nr_runs(struct folio *folio);
 unsigned int vswap_run_length(struct folio *folio, unsigned int first);
 unsigned long vswap_slot_flags(swp_entry_t entry);
+unsigned long vswap_storage_flags(swp_entry_t entry);
 bool vswap_folio_stable_writes(struct folio *folio);
 bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
 struct vswap_split *vswap_split_alloc(unsigned int nr);
@@ -312,6 +313,11 @@ static inline unsigned long vswap_slot_flags(swp_entry_t entry)
 	return 0;
 }
 
+static inline unsigned long vswap_storage_flags(swp_entry_t entry)
+{
+	return 0;
+}
+
 static inline bool vswap_folio_stable_writes(struct folio *folio)
 {
 	return false;
@@ -431,6 +437,18 @@ static inline unsigned long swap_slot_flags(struct swap_info_struct *si,
 	if (swap_is_virtual(si))
 		return vswap_slot_flags(entry);
 	/* Set before the device is used */
+	return data_race(si->flags);
+}
+
+/*
+ * The flags of the device that has a copy of what was read from @entry, none if
+ * there is no copy: a virtual slot costs little, but saves allocating another.
+ */
+static inline unsigned long swap_storage_flags(struct swap_info_struct *si,
+					       swp_entry_t entry)
+{
+	if (swap_is_virtual(si))
+		return vswap_storage_flags(entry);
 	return data_race(si->flags);
 }
 
