@@ -240,16 +240,16 @@ static bool vswap_gains(struct mem_cgroup *memcg)
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 {
 	struct mem_cgroup *memcg;
-	bool wanted = false;
+	bool wanted;
 
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
-	if (!vswap_active())
-		return false;
-
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
-	if (vswap_gains(memcg))
-		wanted = get_nr_swap_pages() > 0 || vswap_can_swap(memcg);
+	/* With zswap the only place, to be able to swap is to gain something */
+	if (get_nr_swap_pages() > 0)
+		wanted = vswap_gains(memcg);
+	else
+		wanted = vswap_can_swap(memcg);
 	rcu_read_unlock();
 	return wanted;
 }

@@ -24,7 +24,7 @@ static struct percpu_counter vswap_counters[VSWAP_NR_COUNTERS];
  */
 void vswap_count(enum vswap_counter counter, long nr)
 {
-	percpu_counter_add(&vswap_counters[counter], nr);
+	percpu_counter_add_local(&vswap_counters[counter], nr);
 }
 
 /**
