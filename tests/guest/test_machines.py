@@ -132,6 +132,24 @@ def test_icount(tmp_path: Path) -> None:
     assert "-icount" not in Qemu().launch(spec(kernel=X86), files(tmp_path)).argv
 
 
+@pytest.mark.parametrize(
+    ("config", "cpus", "threads"),
+    [
+        ("# CONFIG_JUMP_LABEL is not set\n", 2, "multi"),
+        ("CONFIG_SMP=y\nCONFIG_JUMP_LABEL=y\n", 2, "single"),
+        ("CONFIG_JUMP_LABEL=y\n", 1, "multi"),
+        (None, 2, "single"),
+    ],
+)
+def test_kernel_that_patches_its_code(config: str | None, cpus: int, threads: str, tmp_path: Path) -> None:
+    """Its CPUs may not run at the same time; nor may those of a kernel nobody knows the configuration of."""
+    path = tmp_path / "config"
+    if config is not None:
+        path.write_text(config)
+    argv = Qemu().launch(spec(kernel=replace(X86, config=path), cpus=cpus), files(tmp_path)).argv
+    assert argv[argv.index("-accel") + 1] == f"tcg,thread={threads}"
+
+
 def test_path_with_white_space(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="white space"):
         UserModeLinux().launch(spec(), files(tmp_path / "a b"))

@@ -19,6 +19,20 @@ def _value(text: Path | str) -> str:
     return str(text).replace(",", ",,")
 
 
+def _threads(spec: GuestSpec) -> str:
+    """Whether all CPUs take turns in one thread of the host ("single"), or each has its own ("multi").
+
+    With threads of their own, a CPU may go on in code that another has just patched. A kernel with static
+    branches dies of that now and then ("Oops: int3"), so its CPUs take turns; one whose configuration is not
+    known is taken for such a kernel.
+    """
+    if spec.icount:  # allows for nothing else
+        return "single"
+    config = spec.kernel.config
+    patches = not config.is_file() or "CONFIG_JUMP_LABEL=y" in config.read_text().splitlines()
+    return "single" if spec.cpus_used > 1 and patches else "multi"
+
+
 class Qemu:
     """The root is the host's, exported read-only by 9p; results come over a virtio port."""
 
@@ -38,7 +52,7 @@ class Qemu:
         ]
         argv = [
             PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot",
-            "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
+            "-machine", "q35", "-accel", f"tcg,thread={_threads(spec)}", "-cpu", "max",
             "-smp", str(spec.cpus_used), "-m", f"{spec.mem_bytes >> 10}K",
             "-kernel", str(spec.kernel.image), "-append", " ".join(cmdline),
             "-chardev", f"file,id=console,path={_value(files.console)}", "-serial", "chardev:console",
@@ -47,8 +61,7 @@ class Qemu:
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=root,mount_tag=/dev/root",
         ]  # fmt: skip
-        if spec.icount:  # its own way of emulating: one thread, and time that stands still in idle
-            argv[argv.index("tcg,thread=multi")] = "tcg,thread=single"
+        if spec.icount:  # time stands still in idle
             argv += ["-icount", "shift=0,sleep=off"]
         for name, disk in (("swap", files.disk), ("scratch", files.scratch)):
             if disk.exists():
