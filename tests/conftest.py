@@ -6,6 +6,7 @@ selected tests are built, with their progress shown, before anything runs; the f
 ``built_kernel`` then finds them ready.
 """
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,10 @@ import pytest
 from vswaplab import build, progress, workloads
 from vswaplab.build import BuiltKernel
 from vswaplab.errors import VswapError
+
+# A shell ignores Ctrl-C in what it starts in the background, and so would the programs under test.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
