@@ -8,6 +8,7 @@ import pytest
 from tests.bench import fakes
 from vswaplab.bench import engine, results, state
 from vswaplab.errors import UsageError
+from vswaplab.guest import GuestResult, GuestSpec
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -79,3 +80,26 @@ def test_rows_leave_the_warm_up_out(tmp_path: Path) -> None:
     assert {"suite", "setup", "pressure", "metric", "unit", "lower_is_better", "kernels", "ratio", "ci95"} <= set(
         free
     )
+
+
+def test_a_kernel_that_hangs_is_given_up(tmp_path: Path) -> None:
+    """Two rounds of it are enough; the other kernel's go on, and the report says what was not run."""
+    made, good = fakes.plan(tmp_path, rounds=4), fakes.Guests()
+    hung: list[GuestSpec] = []
+
+    def boot(spec: GuestSpec) -> GuestResult:
+        if spec.kernel.kernel == "vswap":
+            return good(spec)
+        hung.append(spec)
+        return fakes.ended({}, status="timeout")
+
+    with state.opened(made.identity()) as kept:
+        rounds = engine.run(made, kept, boot, fakes.Silent())
+    assert (len(hung), len(good.specs), len(rounds)) == (engine.GIVE_UP, 5, 10)
+    row = results.rows(made.cases, rounds, made.names, made.options.warmup)[0]
+    assert row["status"] == row["kernels"]["mainline"]["status"] == "timeout"
+    assert row["kernels"]["mainline"]["failures"] == [
+        "timeout: not finished in time (1 of 4)",
+        "timeout: not run again after: not finished in time (3 of 4)",
+    ]
+    assert (row["kernels"]["mainline"]["n"], row["kernels"]["vswap"]["n"]) == (0, 4)

@@ -24,6 +24,11 @@ def test_kernels_take_turns_and_change_their_order() -> None:
     assert len({turn.key for turn in found}) == 6
 
 
+def test_what_does_not_vary_runs_once_and_counts() -> None:
+    found = list(plan.turns([replace(fakes.CASE, suite="metadata")], ["a", "b"], 4))
+    assert [(turn.kernel, turn.round) for turn in found] == [("b", 3), ("a", 3)]
+
+
 def test_everything_has_a_name_that_exists() -> None:
     names = [suite.name for suite in suites.SUITES]
     assert len(set(names)) == len(names)

@@ -4,7 +4,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +13,9 @@ from vswaplab.bench.plan import Case, Options, Turn
 from vswaplab.bench.round import Kernel, Outcome
 from vswaplab.bench.state import State
 from vswaplab.guest import GuestResult, GuestSpec
+
+GIVE_UP = 2  # failed rounds of a kernel in a case, after which the others are taken to fail as well
+_NOT_RUN = "not run again after: "
 
 Boot = Callable[[GuestSpec], GuestResult]
 # (kernel's name, flavour) -> kernel; suites may ask for flavours of their own.
@@ -89,11 +92,28 @@ def time_left(turns: Sequence[Turn], finished: Mapping[str, Outcome]) -> float |
     return total
 
 
+def given_up(turn: Turn, finished: Mapping[str, Outcome]) -> Outcome | None:
+    """The outcome of a turn that is not worth its time: its kernel has failed GIVE_UP rounds of the case.
+
+    A guest that hangs costs its suite's whole time limit, every round anew.
+    """
+    before = [replace(turn, round=number).key for number in range(turn.round)]
+    failed = [finished[key] for key in before if key in finished and finished[key].status != "ok"]
+    if len(failed) < GIVE_UP:
+        return None
+    reason = failed[-1].reason.removeprefix(_NOT_RUN)
+    return Outcome(failed[-1].status, f"{_NOT_RUN}{reason}")
+
+
 def run(the_plan: Plan, state: State, boot: Boot, watcher: Watcher) -> dict[Turn, Outcome]:
     """Run what is not finished; each round is kept as soon as it is over."""
     turns = the_plan.turns()
     for done, turn in enumerate(turns):
         if turn.key in state.finished:
+            continue
+        if hopeless := given_up(turn, state.finished):
+            state.add(turn, hopeless)
+            watcher.ended(turn, hopeless)
             continue
         watcher.starts(turn, done, len(turns), time_left(turns, state.finished))
         start = time.monotonic()

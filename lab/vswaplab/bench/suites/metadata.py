@@ -66,6 +66,7 @@ class Metadata(Suite):
     pressures = ("none",)
     flavour = "bench"
     timeout = 3600.0
+    deterministic = True
 
     def __init__(self, name: str, summary: str, slots: int) -> None:
         self.name = name

@@ -41,6 +41,7 @@ class Micro(Suite):
         self.name = name
         self.summary = summary
         self._order, self._cpus, self._icount = order, cpus, icount
+        self.deterministic = icount
         self._clock = "cycles" if icount else "ns"
         self.metrics = _metrics("instructions/page" if icount else "ns/page")
         if icount or order:  # User-Mode Linux has no large folios
