@@ -33,8 +33,10 @@ def _kernel(found: Kernel) -> dict[str, Any]:
     }
 
 
-def document(plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str]) -> dict[str, Any]:
-    """The whole document; see KEYS. Times are UTC."""
+def document(
+    plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str], *, cases_left: int = 0
+) -> dict[str, Any]:
+    """The whole document; see KEYS. Times are UTC. ``cases_left``: not finished, and not in the rows."""
     kernels: dict[str, Any] = {}
     for (name, flavour), found in plan.kernels.items():
         kernels[name if name not in kernels else f"{name} ({flavour})"] = _kernel(found)
@@ -46,6 +48,7 @@ def document(plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str])
         "command": host.command_line(argv),
         "options": asdict(plan.options),
         "order": list(plan.names),
+        "cases_left": cases_left,
         "kernels": kernels,
         "results": list(rows),
     }

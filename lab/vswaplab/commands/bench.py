@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -168,6 +169,23 @@ def _plan(args: argparse.Namespace) -> engine.Plan:
     return made
 
 
+def _write(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> list[dict[str, Any]]:
+    """Write the report of all cases whose rounds are finished; returns its rows. Nothing if there is none."""
+    turns = made.turns()
+    missing = {turn.case for turn in turns if turn.key not in kept.finished}
+    complete = [case for case in made.cases if case not in missing]
+    rounds = state.outcomes(kept.finished, iter(turns))
+    rows = results.rows(complete, rounds, made.names, made.options.warmup)
+    if not rows:
+        return rows
+    content = document(made, rows, sys.argv[1:], cases_left=len(missing))
+    if args.json:
+        write_json(content, Path(args.json))
+    if args.html:
+        paths.write_file(Path(args.html), html.page(content).encode())
+    return rows
+
+
 def main(args: argparse.Namespace) -> int:
     """Run the benchmarks, print the table, write JSON and HTML."""
     if args.list:
@@ -184,14 +202,14 @@ def main(args: argparse.Namespace) -> int:
                 f"vswap: going on after {len(kept.finished)} finished rounds (--fresh: start again)",
                 file=sys.stderr,
             )
-        with display.Display(warmup=made.options.warmup) as shown_rounds:
-            rounds = engine.run(made, kept, boot, shown_rounds)
-        rows = results.rows(made.cases, rounds, made.names, made.options.warmup)
-        content = document(made, rows, sys.argv[1:])
-        if args.json:
-            write_json(content, Path(args.json))
-        if args.html:
-            paths.write_file(Path(args.html), html.page(content).encode())
+        try:
+            with display.Display(warmup=made.options.warmup) as shown_rounds:
+                engine.run(made, kept, boot, shown_rounds)
+        except KeyboardInterrupt:
+            if _write(args, made, kept):
+                print("vswap: interrupted; the report has the cases that are complete", file=sys.stderr)
+            raise
+        rows = _write(args, made, kept)
         display.show(rows, made.names)
         kept.forget()
     return int(any(row["status"] != "ok" for row in rows))
