@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """A whole run with guests that answer at once: interrupted, resumed, summed up."""
 
+import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.bench import fakes
 from vswaplab.bench import engine, results, state
+from vswaplab.bench.document import read_json
+from vswaplab.commands import bench
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult, GuestSpec
 
@@ -25,6 +29,23 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     assert len(guests.specs) == 5 and len(rounds) == 8
     with state.opened(made.identity()) as kept:
         assert kept.finished == {}
+
+
+def test_an_interrupted_run_reports_what_is_complete(tmp_path: Path) -> None:
+    """The first case is finished, the second is not: it is not in the report, which says so."""
+    made = fakes.plan(tmp_path, fakes.CASE, replace(fakes.CASE, setup="disk"))
+    args = argparse.Namespace(json=str(tmp_path / "out.json"), html=str(tmp_path / "out.html"))
+    with state.opened(made.identity()) as kept:
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(made, kept, fakes.Guests(interrupt_after=3), fakes.Silent())
+        assert bench.write_report(args, made, kept) == []
+        assert not (tmp_path / "out.json").exists()
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(made, kept, fakes.Guests(interrupt_after=6), fakes.Silent())
+        assert bench.write_report(args, made, kept)
+    content = read_json(tmp_path / "out.json")
+    assert {row["setup"] for row in content["results"]} == {"zswap"} and content["cases_left"] == 1
+    assert "not finished, and not here: 1" in (tmp_path / "out.html").read_text()
 
 
 def test_a_line_that_was_cut_short_is_measured_again(tmp_path: Path) -> None:

@@ -29,6 +29,16 @@ def test_what_does_not_vary_runs_once_and_counts() -> None:
     assert [(turn.kernel, turn.round) for turn in found] == [("b", 3), ("a", 3)]
 
 
+def test_published_figures_stand_beside_what_is_measured() -> None:
+    """At every step of the 32 GB; for another size nobody has published any."""
+    metadata = suites.find("metadata")
+    for setup_name, source, full in (("zswap", "vswap v3", 193.0), ("disk-always", "swap table IV", 64.5)):
+        found = metadata.published(setup_name)
+        assert found["100 %"][source] == full and set(found) < {metric.name for metric in metadata.metrics}
+    assert not suites.find("metadata-small").published("zswap")
+    assert not suites.find("touch").published("zswap")
+
+
 def test_everything_has_a_name_that_exists() -> None:
     names = [suite.name for suite in suites.SUITES]
     assert len(set(names)) == len(names)

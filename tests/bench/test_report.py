@@ -56,6 +56,14 @@ def test_the_page_holds_everything(tmp_path: Path) -> None:
     assert "/home/me" not in page and str(tmp_path) not in page and "x=tree" in page
 
 
+def test_the_page_shows_what_was_published(tmp_path: Path) -> None:
+    content = made(tmp_path)
+    assert "published:" not in html.page(content)
+    row(content, "usemem1")["published"] = {"somebody": 193.0}  # type: ignore[index]
+    page = html.page(content)
+    assert page.count("published: somebody") == 1 and page.count('<td class="num">193</td>') == 1
+
+
 def test_the_page_escapes_what_it_is_told(tmp_path: Path) -> None:
     content = made(tmp_path)
     content["results"][-1]["kernels"]["mainline"]["failures"] = ["<script>alert(1)</script>"]

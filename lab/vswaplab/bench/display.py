@@ -118,3 +118,8 @@ def show(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> None:
     """Print the table, as wide as the terminal or 160 columns where there is none."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table(rows, kernels))
+    for row in rows:
+        if published := row.get("published"):
+            what = f"{row['suite']} / {row['setup']}, {row['metric']}, {row['unit']}"
+            said = ", ".join(f"{source} {figure(value)}" for source, value in published.items())
+            console.print(f"published for {what}: {said}", markup=False, highlight=False)

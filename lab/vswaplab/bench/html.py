@@ -40,6 +40,11 @@ class Section:
         names = dict.fromkeys(name for column in columns for name in column)
         return [name for name in names if any(column.get(name) for column in columns)]
 
+    @property
+    def published(self) -> list[str]:
+        """Whose published figures there are, for any of the metrics."""
+        return list(dict.fromkeys(source for row in self.rows for source in row.get("published", {})))
+
 
 def sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     """The rows by case, in the order of the run."""

@@ -83,6 +83,7 @@ class _CaseResults:
             "metric": metric.name, "unit": metric.unit, "lower_is_better": metric.lower_is_better,
             "kernels": kernels, **chosen, "ratios": ratios, "base": base,
             "status": max((self.status(name) for name in self.kernels), key=_rank),
+            "published": dict(suites.find(self.case.suite).published(self.case.setup).get(metric.name, {})),
             "options": asdict(self.case), "vmstat": self.counters(),
         }  # fmt: skip
 

@@ -89,6 +89,10 @@ class Suite:
         """Change the guest that was made for a round, for suites that need a special one."""
         return spec
 
+    def published(self, setup: str) -> Mapping[str, Mapping[str, float]]:
+        """What others have published of the same work in a set-up: by metric and source, in the metric's unit."""
+        return {}
+
     def script(self, room: Room) -> str:
         """Shell text for one round."""
         raise NotImplementedError

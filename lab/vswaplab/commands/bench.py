@@ -169,7 +169,7 @@ def _plan(args: argparse.Namespace) -> engine.Plan:
     return made
 
 
-def _write(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> list[dict[str, Any]]:
+def write_report(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> list[dict[str, Any]]:
     """Write the report of all cases whose rounds are finished; returns its rows. Nothing if there is none."""
     turns = made.turns()
     missing = {turn.case for turn in turns if turn.key not in kept.finished}
@@ -206,10 +206,10 @@ def main(args: argparse.Namespace) -> int:
             with display.Display(warmup=made.options.warmup) as shown_rounds:
                 engine.run(made, kept, boot, shown_rounds)
         except KeyboardInterrupt:
-            if _write(args, made, kept):
+            if write_report(args, made, kept):
                 print("vswap: interrupted; the report has the cases that are complete", file=sys.stderr)
             raise
-        rows = _write(args, made, kept)
+        rows = write_report(args, made, kept)
         display.show(rows, made.names)
         kept.forget()
     return int(any(row["status"] != "ok" for row in rows))
