@@ -29,6 +29,8 @@ const struct mode modes[] = {
 	{ "pageout", "MADV_PAGEOUT, MADV_WILLNEED and MADV_COLD on parts", mode_pageout },
 	{ "mremap", "swapped ranges move, shrink and grow", mode_mremap },
 	{ "munmap", "holes are punched, mapped again and filled", mode_munmap },
+	{ "read", "read(2) into pages that were swapped in, and while they are pushed out",
+	  mode_read },
 	{ "ksm", "identical pages merged by ksmd (write 1 to /sys/kernel/mm/ksm/run first)",
 	  mode_ksm },
 	{ "churn", "threads rewrite, drop, move and verify random runs for --seconds",

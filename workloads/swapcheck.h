@@ -229,6 +229,7 @@ int mode_free(struct worker *w);
 int mode_pageout(struct worker *w);
 int mode_mremap(struct worker *w);
 int mode_munmap(struct worker *w);
+int mode_read(struct worker *w);
 int mode_ksm(struct worker *w);
 int mode_churn(struct worker *w);
 

@@ -17,6 +17,7 @@ VALUE = 16_000  # bytes; with Redis's header just below the allocator's class of
 NOISE = VALUE // 5  # bytes of a value that do not compress
 PARAGRAPH = 600  # bytes of text, repeated to fill a value
 BATCH = 16  # values per round trip
+DIFFERENCES = 20  # how many are reported
 WORDS = (
     b"the page is in memory and the slot names it while the kernel moves what is cold to where there is room"
 ).split()
@@ -83,13 +84,27 @@ def load(server: Redis, count: int) -> None:
         server.line()
 
 
-def check(server: Redis, count: int) -> int:
-    """Read all values; returns how many are not what was stored."""
-    wrong = 0
+def difference(number: int, found: bytes | None) -> str | None:
+    """How ``found`` differs from the value of key ``number``; None if it does not."""
+    expected = value(number)
+    if found == expected:
+        return None
+    if found is None:
+        return f"doc:{number} is missing"
+    if len(found) != len(expected):
+        return f"doc:{number} has {len(found)} bytes"
+    places = [at for at in range(VALUE) if found[at] != expected[at]]
+    bad = found[places[0] : places[-1] + 1]
+    return f"doc:{number} differs in {len(places)} bytes, from {places[0]} to {places[-1]}: {bad[:48]!r}"
+
+
+def check(server: Redis, count: int) -> list[str]:
+    """Read all values; returns what is wrong with those that are not what was stored."""
+    wrong = []
     for numbers in batches(count):
         server.send(b"MGET", *(b"doc:%d" % n for n in numbers))
         server.line()
-        wrong += sum(server.bulk() != value(n) for n in numbers)
+        wrong += [text for n in numbers if (text := difference(n, server.bulk()))]
     return wrong
 
 
@@ -104,9 +119,11 @@ def main(path: str, size: int, result: Path) -> int:
         answer["load_seconds"] = round(time.monotonic() - start, 3)
         start = time.monotonic()
         wrong = check(server, count)
-        answer |= {"check_seconds": round(time.monotonic() - start, 3), "wrong": wrong, "verified": wrong == 0}
-        code = int(wrong != 0)
-    except (ConnectionError, ValueError) as error:
+        answer |= {"check_seconds": round(time.monotonic() - start, 3), "wrong": len(wrong), "verified": not wrong}
+        if wrong:
+            answer["differences"] = wrong[:DIFFERENCES]
+        code = int(bool(wrong))
+    except (OSError, ValueError) as error:
         answer["error"] = str(error) or type(error).__name__
     result.write_text(json.dumps(answer))
     sys.stdout.write(json.dumps(answer) + "\n")

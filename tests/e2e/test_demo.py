@@ -21,10 +21,14 @@ def demonstrate(tmp_path: Path, *options: str) -> dict[str, object]:
 
 
 @pytest.mark.kernel("vswap", "um", "release")
-def test_on_user_mode_linux(tmp_path: Path) -> None:
-    result = demonstrate(tmp_path)
-    assert result["workload"]["verified"] is True  # type: ignore[index]
+@pytest.mark.parametrize("swap", ["none", "file:1G"])
+def test_on_user_mode_linux(tmp_path: Path, swap: str) -> None:
+    """With a disk, what does not compress goes there, and comes back as clean pages."""
+    result = demonstrate(tmp_path, "--swap", swap)
     assert result["splats"] == []
+    swapcheck, redis = result["runs"]  # type: ignore[misc]
+    assert swapcheck["workload"]["verified"] is True and redis["workload"]["verified"] is True
+    assert (redis["device_slots_peak"] > 0) == (swap != "none")
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.kernel("vswap", "um", "debug")
 
 MODES = [
     "anon", "shm-tmpfs", "shm-memfd", "fork", "fork-many", "dontneed", "free", "pageout", "mremap",
-    "munmap", "ksm", "churn",
+    "munmap", "ksm", "churn", "read",
 ]  # fmt: skip
 
 SCRIPT = """

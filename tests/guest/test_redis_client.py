@@ -54,14 +54,21 @@ def test_loads_and_verifies(server: str, tmp_path: Path) -> None:
     assert (answer["values"], answer["bytes"], answer["wrong"]) == (COUNT, COUNT * redis_client.VALUE, 0)
 
 
-@pytest.mark.parametrize("command", [(b"SETRANGE", b"doc:299", b"15999", b"?"), (b"DEL", b"doc:7")])
-def test_one_wrong_value_is_noticed(server: str, command: tuple[bytes, ...]) -> None:
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ((b"SETRANGE", b"doc:299", b"15998", b"??"), "doc:299 differs in 2 bytes, from 15998 to 15999: b'??'"),
+        ((b"APPEND", b"doc:5", b"?"), "doc:5 has 16001 bytes"),
+        ((b"DEL", b"doc:7"), "doc:7 is missing"),
+    ],
+)
+def test_one_wrong_value_is_noticed(server: str, command: tuple[bytes, ...], told: str) -> None:
     connection = redis_client.Redis(server)
     redis_client.load(connection, COUNT)
-    assert redis_client.check(connection, COUNT) == 0
+    assert redis_client.check(connection, COUNT) == []
     connection.send(*command)
     connection.line()
-    assert redis_client.check(connection, COUNT) == 1
+    assert redis_client.check(connection, COUNT) == [told]
 
 
 def test_server_that_goes_away(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MODES = [
     "anon", "shm-tmpfs", "shm-memfd", "fork", "fork-many", "dontneed", "free", "pageout", "mremap",
-    "munmap", "churn",
+    "munmap", "churn", "read",
 ]  # fmt: skip
 MIXTURE = ["--zero", "10", "--same", "5", "--text", "20", "--random", "5"]
 QUICK = ["--size", "6M", "--seconds", "1"]

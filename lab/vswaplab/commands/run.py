@@ -31,6 +31,7 @@ from vswaplab.units import parse_size
 
 KERNELS = ("vswap", "mainline")
 POOL_PERCENT = 90
+LAST_WORDS = 20  # lines of a failed workload's output
 
 EPILOG = f"""
 "verified" means: COMMAND ended with exit code 0; swapcheck and the Redis client compare every
@@ -124,7 +125,16 @@ def _run_one(spec: GuestSpec, program: demo.Program, quiet: bool) -> Report:
         result = boot(followed, console=log)
     if result.status == "refused":
         raise UsageError(result.error or "the kernel refused a setting")
-    return Report(program.title, spec, result, program.verdict(result))
+    report = Report(program.title, spec, result, program.verdict(result))
+    if quiet and not report.good:
+        _show_last_words(title, result.output)
+    return report
+
+
+def _show_last_words(title: str, output: str) -> None:
+    """What a workload that was not shown while it ran said before it failed."""
+    for line in output.splitlines()[-LAST_WORDS:]:
+        sys.stderr.write(f"{title}: {line}\n")
 
 
 def _write_json(args: argparse.Namespace, reports: Sequence[Report]) -> None:
