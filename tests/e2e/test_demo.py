@@ -5,11 +5,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 
-def demonstrate(tmp_path: Path, *options: str) -> dict[str, object]:
+def demonstrate(tmp_path: Path, *options: str) -> dict[str, Any]:
     """Run it; the results of the kernel with virtual swap."""
     report = tmp_path / "run.json"
     command = [sys.executable, "-m", "vswaplab", "run", "--kernel", "vswap", "--json", str(report), *options]
@@ -26,7 +27,7 @@ def test_on_user_mode_linux(tmp_path: Path, swap: str) -> None:
     """With a disk, what does not compress goes there, and comes back as clean pages."""
     result = demonstrate(tmp_path, "--swap", swap)
     assert result["splats"] == []
-    swapcheck, redis = result["runs"]  # type: ignore[misc]
+    swapcheck, redis = result["runs"]
     assert swapcheck["workload"]["verified"] is True and redis["workload"]["verified"] is True
     assert (redis["device_slots_peak"] > 0) == (swap != "none")
 
@@ -38,5 +39,5 @@ def test_on_user_mode_linux(tmp_path: Path, swap: str) -> None:
 def test_on_x86_64(tmp_path: Path, cpus: str, round_: int) -> None:
     """Clusters are twice as large there: starting to swap with no memory left is harder."""
     result = demonstrate(tmp_path, "--arch", "x86_64", "--cpus", cpus)
-    assert result["workload"]["verified"] is True  # type: ignore[index]
+    assert result["workload"]["verified"] is True
     assert result["splats"] == []
