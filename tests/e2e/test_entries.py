@@ -13,9 +13,10 @@ PAGES = 512
 
 # zswap, then the device, so that both backings are looked at
 BOTH = f"""
+group entries
 for z in Y N; do
   echo $z > $Z/enabled
-  python3 {PROGRAM} %s > $RESULTS/$z.json; echo $? >> $RESULTS/codes; verify >> $RESULTS/verify
+  in_group entries python3 {PROGRAM} %s > $RESULTS/$z.json; echo $? >> $RESULTS/codes; verify >> $RESULTS/verify
 done
 settle
 """
