@@ -7,10 +7,11 @@
  *
  * Swapping out must go on when every page of memory is taken, since it is what
  * makes pages free. So a few sets of tables are kept in reserve: an allocation
- * that fails takes one of them and has a work item replace it. Tables that are
- * no longer needed go to the reserve first, empty as they are; a lookup that
- * still reads the swap table of a freed cluster finds an empty slot there, or
- * one of the next cluster, which it notices as with any reused table.
+ * that fails, for a cluster here or for one of a device behind it, takes one of
+ * them and has a work item replace it. Tables that are no longer needed go to
+ * the reserve first, empty as they are; a lookup that still reads the swap table
+ * of a freed cluster finds an empty slot there, or one of the next cluster,
+ * which it notices as with any reused table.
  */
 #include <linux/gfp.h>
 #include <linux/slab.h>
@@ -231,6 +232,33 @@ int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 	smp_store_release(&ci->backing, t.backing);
 	rcu_assign_pointer(ci->table, (atomic_long_t *)t.table);
 	return 0;
+}
+
+/**
+ * vswap_alloc_rmap_table - allocate the table of a device's cluster
+ * @gfp: as for vswap_cluster_populate()
+ *
+ * For slots that back virtual ones: the table will have reverse map words only.
+ * Memory is short when data is written to a device just as when it gets its
+ * virtual slot, and a device that is used late has no tables yet.
+ *
+ * Context: With the cluster locked if @gfp does not allow to sleep.
+ * Return: the table, or NULL if there is no memory and the reserve is empty.
+ */
+struct swap_table *vswap_alloc_rmap_table(gfp_t gfp)
+{
+	struct swap_table *table = NULL;
+	struct vswap_tables t;
+
+	if (vswap_may_alloc(VSWAP_PIECE_TABLE))
+		table = swap_table_alloc(gfp | __GFP_NOWARN);
+	if (!table && vswap_reserve_take(&t)) {
+		table = t.table;
+		t.table = NULL;
+		/* The rest may have been in use before. */
+		vswap_free_tables(&t, true);
+	}
+	return table;
 }
 
 /**

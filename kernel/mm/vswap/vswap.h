@@ -102,6 +102,7 @@ int vswap_evacuate(struct swap_info_struct *si);
 
 /* tables.c: what belongs to a cluster */
 int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp);
+struct swap_table *vswap_alloc_rmap_table(gfp_t gfp);
 bool vswap_cluster_depopulate(struct swap_cluster_info *ci);
 
 /* slots.c: slots of devices that back virtual ones */
@@ -264,6 +265,11 @@ static inline int vswap_evacuate(struct swap_info_struct *si)
 static inline int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 {
 	return -ENOMEM;
+}
+
+static inline struct swap_table *vswap_alloc_rmap_table(gfp_t gfp)
+{
+	return NULL;
 }
 
 static inline bool vswap_cluster_depopulate(struct swap_cluster_info *ci)

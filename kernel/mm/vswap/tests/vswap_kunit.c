@@ -335,6 +335,33 @@ static void table_failures(struct kunit *test)
 	}
 }
 
+/* A table for a device's cluster comes from the reserve too, empty. */
+static void rmap_table_failures(struct kunit *test)
+{
+	struct swap_table **tables;
+	unsigned int nr, i, j;
+
+	no_workers(test);
+	vswap_reserve_fill();
+	nr = vswap_nr_reserved();
+	KUNIT_ASSERT_EQ(test, nr, vswap_reserve_target);
+	tables = kunit_kcalloc(test, nr, sizeof(*tables), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tables);
+
+	failing_piece = 0;
+	kunit_activate_static_stub(test, vswap_may_alloc, fail_piece);
+	for (i = 0; i < nr; i++) {
+		tables[i] = vswap_alloc_rmap_table(GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, tables[i]);
+		KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), nr - i - 1);
+		for (j = 0; j < SWAPFILE_CLUSTER; j++)
+			KUNIT_EXPECT_EQ(test, atomic_long_read(&tables[i]->entries[j]), 0);
+	}
+	KUNIT_EXPECT_NULL(test, vswap_alloc_rmap_table(GFP_KERNEL));
+	for (i = 0; i < nr; i++)
+		swap_table_free(tables[i], false);
+}
+
 struct slot_list {
 	struct kunit *test;
 	swp_entry_t *entries;
@@ -574,6 +601,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
 	KUNIT_CASE(table_failures),
+	KUNIT_CASE(rmap_table_failures),
 	KUNIT_CASE(no_tables),
 	KUNIT_CASE_SLOW(grow_on_demand),
 	KUNIT_CASE_SLOW(grow_ahead),
