@@ -76,3 +76,8 @@ def test_the_interval_covers_what_it_should(rounds: int) -> None:
 )
 def test_verdicts(found: float | None, ci: tuple[float, float] | None, lower: bool, said: str) -> None:
     assert stats.verdict(found, ci, lower) == said
+
+
+def test_what_does_not_vary_needs_no_interval() -> None:
+    assert stats.verdict(0.81, None, True, deterministic=True) == "one round"
+    assert stats.verdict(None, None, True, deterministic=True) == "not measured"

@@ -251,7 +251,7 @@ struct swap_table *vswap_alloc_rmap_table(gfp_t gfp)
 	struct vswap_tables t;
 
 	if (vswap_may_alloc(VSWAP_PIECE_TABLE))
-		table = swap_table_alloc(gfp | __GFP_NOWARN);
+		table = swap_table_alloc(gfp);
 	if (!table && vswap_reserve_take(&t)) {
 		table = t.table;
 		t.table = NULL;

@@ -22,7 +22,7 @@ def _row(old: Mapping[str, Any], new: Mapping[str, Any], kernel: str, names: tup
     compared = {
         "ratio": ratio,
         "ci95": list(ci) if ci else None,
-        "verdict": stats.verdict(ratio, ci, new["lower_is_better"]),
+        "verdict": stats.verdict(ratio, ci, new["lower_is_better"], new["verdict"] == "one round"),
     }
     return {
         **new, **compared, "setup": f"{new['setup']} ({kernel})", "base": names[0], "ratios": {names[1]: compared},

@@ -15,7 +15,10 @@ from vswaplab.bench.plan import Turn
 from vswaplab.bench.round import Outcome
 from vswaplab.units import format_seconds
 
-_COLOURS = {"better": "green", "worse": "red", "no difference measured": "default", "too few rounds": "yellow"}
+_COLOURS = {
+    "better": "green", "worse": "red", "no difference measured": "default", "too few rounds": "yellow",
+    "one round": "default",
+}  # fmt: skip
 
 
 class Display:

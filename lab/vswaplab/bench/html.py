@@ -11,7 +11,7 @@ from vswaplab.bench import display, plots, results
 from vswaplab.bench.plan import slug
 from vswaplab.units import format_size
 
-VERDICTS = ("better", "worse", "no difference measured", "too few rounds", "not measured")
+VERDICTS = ("better", "worse", "no difference measured", "too few rounds", "one round", "not measured")
 
 
 @dataclass(frozen=True)

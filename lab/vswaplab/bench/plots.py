@@ -15,6 +15,7 @@ COLOURS = {
     "worse": "#b3261e",
     "no difference measured": "#6b7280",
     "too few rounds": "#a16207",
+    "one round": "#6b7280",
 }
 KERNEL_COLOURS = ("#64748b", "#2563eb", "#c2410c", "#7c3aed", "#0f766e", "#be185d")
 SPAN = 4.0  # ratios beyond this, or below its inverse, are drawn at the edge

@@ -68,6 +68,7 @@ class _CaseResults:
         kernels: dict[str, Any] = {}
         ratios: dict[str, Any] = {}
         below = self.values(base, metric.name)
+        deterministic = suites.find(self.case.suite).deterministic
         for name in self.kernels:
             values = self.values(name, metric.name)
             figures = {key: _digits(v) if key != "n" else v for key, v in asdict(stats.summary(values)).items()}
@@ -76,7 +77,7 @@ class _CaseResults:
                 "values": [_digits(value) for value in values],
             }  # fmt: skip
             if name != base:
-                ratios[name] = _compared(values, below, metric)
+                ratios[name] = _compared(values, below, metric, deterministic)
         chosen = ratios[other] if other else {"ratio": None, "ci95": None, "verdict": "not measured"}
         return {
             "suite": self.case.suite, "setup": self.case.setup_label, "pressure": self.case.pressure,
@@ -92,12 +93,14 @@ def _rank(status: str) -> int:
     return _WORST.index(status) if status in _WORST else len(_WORST)
 
 
-def _compared(values: Sequence[float], base: Sequence[float], metric: Metric) -> dict[str, Any]:
+def _compared(
+    values: Sequence[float], base: Sequence[float], metric: Metric, deterministic: bool
+) -> dict[str, Any]:
     found, ci = stats.ratio(values, base), stats.interval(values, base)
     return {
         "ratio": _digits(found),
         "ci95": [_digits(ci[0]), _digits(ci[1])] if ci else None,
-        "verdict": stats.verdict(found, ci, metric.lower_is_better),
+        "verdict": stats.verdict(found, ci, metric.lower_is_better, deterministic),
     }
 
 

@@ -56,10 +56,14 @@ def interval(values: Sequence[float], base: Sequence[float]) -> tuple[float, flo
     return float(low), float(high)
 
 
-def verdict(found: float | None, ci: tuple[float, float] | None, lower_is_better: bool) -> str:
-    """In words: what the ratio and its interval say."""
+def verdict(
+    found: float | None, ci: tuple[float, float] | None, lower_is_better: bool, deterministic: bool = False
+) -> str:
+    """In words: what the ratio and its interval say; ``deterministic`` figures need none."""
     if found is None:
         return "not measured"
+    if ci is None and deterministic:
+        return "one round"
     if ci is None:
         return "too few rounds"
     if ci[0] <= 1 <= ci[1]:

@@ -30,7 +30,7 @@ from vswaplab.report import Report, own_verdict, sentence, table, to_json
 from vswaplab.units import parse_size
 
 KERNELS = ("vswap", "mainline")
-POOL_PERCENT = 90
+POOL_PERCENT = 90  # where zswap is all there is; in front of a device it is a cache
 LAST_WORDS = 20  # lines of a failed workload's output
 
 EPILOG = f"""
@@ -73,8 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--zswap", choices=("on", "off"), default="on", help="compressed swap in RAM (default: on)")
     add("--compressor", metavar="NAME", help="of zswap and zram: lzo, lz4, zstd ... (default: the kernel's)")
     add(
-        "--pool", metavar="PERCENT", type=_number, default=POOL_PERCENT,
-        help=f"how much of the memory zswap may take (default: {POOL_PERCENT})",
+        "--pool", metavar="PERCENT", type=_number,
+        help=f"how much of the memory zswap may take (default: {POOL_PERCENT}; with a device the kernel's, 20)",
     )  # fmt: skip
     add("--mode", choices=MODES, default="auto", help="when to use virtual slots (default: auto; not on mainline)")
     add("--timeout", metavar="SECONDS", type=_seconds, default=600.0, help="for each machine (default: 600)")
@@ -85,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _spec(args: argparse.Namespace, kernel: BuiltKernel) -> GuestSpec:
+    pool = POOL_PERCENT if args.pool is None and args.swap == "none" else args.pool
     return GuestSpec(
         kernel=kernel,
         script="",
@@ -93,7 +94,7 @@ def _spec(args: argparse.Namespace, kernel: BuiltKernel) -> GuestSpec:
         swap=args.swap,
         zswap=args.zswap == "on",
         compressor=args.compressor,
-        pool_percent=args.pool,
+        pool_percent=pool,
         mode=args.mode,
         timeout=args.timeout,
     )
