@@ -32,6 +32,7 @@ from vswaplab.units import parse_size
 
 QUICK_ROUNDS, FULL_ROUNDS = 3, 5
 QUICK_MEM, FULL_MEM = "96M", "256M"
+QUICK_CPUS, FULL_CPUS = 1, 2  # with one, rounds vary less and none takes a minute
 
 EPILOG = f"""
 --mem is the RAM a workload gets before it has to swap, and working sets are multiples of it: the
@@ -62,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suites", metavar="SUITE", nargs="*", help="default: all")
     add("--list", action="store_true", help="print the suites and set-ups, and do nothing")
-    add("--quick", action="store_true", help=f"few cases, {QUICK_ROUNDS} rounds, --mem {QUICK_MEM}")
+    add("--quick", action="store_true", help=f"few cases, {QUICK_ROUNDS} rounds, --mem {QUICK_MEM}, --cpus {QUICK_CPUS}")
     add(
         "--kernels",
         metavar="LIST",
@@ -79,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--warmup", metavar="N", type=_number, default=1, help="rounds before them (default: 1)")
     add("--arch", choices=("um", "x86_64"), default="um", help="User-Mode Linux or QEMU (default: um)")
     add("--mem", metavar="SIZE", help=f"RAM for the workload (default: {FULL_MEM})")
-    add("--cpus", metavar="N", type=_number, default=2, help="processors (default: 2)")
+    add("--cpus", metavar="N", type=_number, help=f"processors (default: {FULL_CPUS})")
     add("--jobs", "-j", metavar="N", type=_number, default=0, help="compilers at a time, if kernels are built")
     add("--json", metavar="FILE", help="write the results there")
     add("--html", metavar="FILE", help="write the report there")
@@ -108,7 +109,8 @@ def _selection(args: argparse.Namespace) -> Selection:
 def _options(args: argparse.Namespace) -> Options:
     rounds = args.rounds if args.rounds is not None else (QUICK_ROUNDS if args.quick else FULL_ROUNDS)
     mem = args.mem or (QUICK_MEM if args.quick else FULL_MEM)
-    options = Options(args.arch, parse_size(mem), args.cpus, rounds, args.warmup)
+    cpus = args.cpus if args.cpus is not None else (QUICK_CPUS if args.quick else FULL_CPUS)
+    options = Options(args.arch, parse_size(mem), cpus, rounds, args.warmup)
     check.limits(options)
     return options
 
