@@ -63,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suites", metavar="SUITE", nargs="*", help="default: all")
     add("--list", action="store_true", help="print the suites and set-ups, and do nothing")
-    add("--quick", action="store_true", help=f"few cases, {QUICK_ROUNDS} rounds, --mem {QUICK_MEM}, --cpus {QUICK_CPUS}")
+    quick = f"few cases, {QUICK_ROUNDS} rounds, --mem {QUICK_MEM}, --cpus {QUICK_CPUS}"
+    add("--quick", action="store_true", help=quick)
     add(
         "--kernels",
         metavar="LIST",
