@@ -194,6 +194,11 @@ void vswap_fail_writeback(struct folio *folio, void *zentry);
 
 #define vswap_si ((struct swap_info_struct *)NULL)
 
+static inline bool vswap_never_used(void)
+{
+	return true;
+}
+
 static inline bool swap_is_virtual(const struct swap_info_struct *si)
 {
 	return false;
