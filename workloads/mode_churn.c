@@ -238,15 +238,6 @@ static void *slice_thread(void *arg)
 
 /* ---- setting up ---- */
 
-static struct expectation expect_generation_1(const struct worker *w,
-					      const struct region *r, uint64_t page,
-					      const void *arg)
-{
-	(void)w;
-	(void)arg;
-	return (struct expectation){ .name = page_name(r, page, 1) };
-}
-
 static bool share_memory(struct worker *w, struct region *r)
 {
 	uint64_t bytes = r->pages * PAGE_BYTES;
@@ -311,6 +302,7 @@ static int run_threads(struct worker *w, struct slice *slices, unsigned int coun
 int mode_churn(struct worker *w)
 {
 	static struct slice slices[MAX_THREADS];
+	const uint8_t first = 1;	/* as set_up() notes it */
 	unsigned int i, count = w->opt->threads;
 	bool shared = w->index % 2;
 	struct region r;
@@ -322,7 +314,7 @@ int mode_churn(struct worker *w)
 	for (i = 0; i < count; i++) {
 		if (!set_up(&slices[i], w, &r, i, shared))
 			return worker_fails(w, "cannot map the memory");
-		region_fill(w, &slices[i].r, expect_generation_1, NULL);
+		region_fill(w, &slices[i].r, expect_generation, &first);
 	}
 	worker_filled(w, &r);
 	return run_threads(w, slices, count);

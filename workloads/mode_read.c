@@ -58,15 +58,6 @@ static bool read_all_racing(const struct worker *w, struct region *r, int fd, vo
 	return ok;
 }
 
-static struct expectation expect_generation(const struct worker *w, const struct region *r,
-					    uint64_t page, const void *arg)
-{
-	const uint8_t *generation = arg;
-
-	(void)w;
-	return (struct expectation){ .name = page_name(r, page, *generation) };
-}
-
 int mode_read(struct worker *w)
 {
 	int fd = memfd_create("swapcheck-read", MFD_CLOEXEC);

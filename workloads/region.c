@@ -177,6 +177,15 @@ struct run run_at(const struct worker *w, const struct region *r, uint64_t page,
 	return run;
 }
 
+struct expectation expect_generation(const struct worker *w, const struct region *r,
+				     uint64_t page, const void *arg)
+{
+	const uint8_t *generation = arg;
+
+	(void)w;
+	return (struct expectation){ .name = page_name(r, page, *generation) };
+}
+
 struct expectation expect_first(const struct worker *w, const struct region *r,
 				uint64_t page, const void *arg)
 {

@@ -183,6 +183,9 @@ struct page_name page_name(const struct region *r, uint64_t page, uint8_t genera
 /* All pages as first written: generation 0; @arg is not used. */
 struct expectation expect_first(const struct worker *w, const struct region *r,
 				uint64_t page, const void *arg);
+/* All pages of generation *(const uint8_t *)@arg. */
+struct expectation expect_generation(const struct worker *w, const struct region *r,
+				     uint64_t page, const void *arg);
 /* As after *(const unsigned int *)@arg rounds of rewriting. */
 struct expectation expect_rewritten(const struct worker *w, const struct region *r,
 				    uint64_t page, const void *arg);

@@ -68,7 +68,7 @@ class _CaseResults:
         kernels: dict[str, Any] = {}
         ratios: dict[str, Any] = {}
         below = self.values(base, metric.name)
-        deterministic = suites.find(self.case.suite).deterministic
+        suite = suites.find(self.case.suite)
         for name in self.kernels:
             values = self.values(name, metric.name)
             figures = {key: _digits(v) if key != "n" else v for key, v in asdict(stats.summary(values)).items()}
@@ -77,14 +77,14 @@ class _CaseResults:
                 "values": [_digits(value) for value in values],
             }  # fmt: skip
             if name != base:
-                ratios[name] = _compared(values, below, metric, deterministic)
+                ratios[name] = _compared(values, below, metric, suite.deterministic)
         chosen = ratios[other] if other else {"ratio": None, "ci95": None, "verdict": "not measured"}
         return {
             "suite": self.case.suite, "setup": self.case.setup_label, "pressure": self.case.pressure,
             "metric": metric.name, "unit": metric.unit, "lower_is_better": metric.lower_is_better,
             "kernels": kernels, **chosen, "ratios": ratios, "base": base,
             "status": max((self.status(name) for name in self.kernels), key=_rank),
-            "published": dict(suites.find(self.case.suite).published(self.case.setup).get(metric.name, {})),
+            "published": dict(suite.published(self.case.setup).get(metric.name, {})),
             "options": asdict(self.case), "vmstat": self.counters(),
         }  # fmt: skip
 
