@@ -38,6 +38,7 @@ COMMANDS = (
     Command("bench", "measure kernels side by side"),
     Command("report", "compare two benchmark runs, or render one again"),
     Command("footprint", "count the lines changed in the base kernel and the lines of our own"),
+    Command("codediff", "list the functions whose compiled code differs from mainline's"),
 )
 
 
