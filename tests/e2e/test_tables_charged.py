@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The tables of virtual slots are charged to the group whose pages are in them.
+
+A page of zeroes costs nothing but its slot: neither memory.swap nor memory.zswap limits how many a
+group may have, so memory.max has to.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, number
+from tests.e2e.common import fields as numbers
+from vswaplab.guest import GuestResult
+
+SLACK = MIB  # reclaim may go over the limit by what it needs to get below it
+
+# A line for each look at the group: memory.current, what is charged for tables, all metadata, slots in use.
+WRITE_ZEROES = """
+group a; echo {limit}M > $CG/a/memory.max
+mkdir /run/t; mount -t tmpfs -o size=0{options} t /run/t
+tables() {{ awk '/^vswap_tables / {{ print $2 }}' $CG/$1/memory.stat; }}
+keep before $V/metadata_bytes
+in_group a {writer} 2> $RESULTS/stderr & pid=$!
+while kill -0 $pid 2>/dev/null; do
+  echo $(cat $CG/a/memory.current) $(tables a) $(cat $V/metadata_bytes $V/slots_used) >> $RESULTS/samples
+  sleep 0.1
+done
+wait $pid; echo $? > $RESULTS/code
+keep events $CG/a/memory.events
+rm /run/t/*; settle; drop
+i=0; while [ $i -lt 50 ] && [ "$(tables a)" != 0 ]; do sleep 0.1; i=$((i+1)); done
+keep stat $CG/a/memory.stat; keep current $CG/a/memory.current
+"""
+
+
+@dataclass
+class Sample:
+    """One look at the group; all in bytes but the slots."""
+
+    current: int
+    tables: int
+    metadata: int
+    slots: int
+
+
+def samples(result: GuestResult) -> list[Sample]:
+    """What was seen while the group wrote. A kernel that does not show what it charges is told so."""
+    lines = [list(map(int, line.split())) for line in result.files["samples"].splitlines()]
+    assert all(len(line) == 4 for line in lines), "memory.stat has no line vswap_tables"
+    return [Sample(*line) for line in lines]
+
+
+def reached_its_limit(result: GuestResult, limit: int) -> None:
+    """The group was killed at its limit, not beyond it, and nothing is charged to it any longer."""
+    assert result.files["code"].strip() == "137" and numbers(result, "events")["oom_kill"] >= 1, (
+        f"{result.files['code'].strip()}: the writer was not killed; {result.files['samples'][-200:]}"
+    )
+    seen = samples(result)
+    assert max(sample.current for sample in seen) <= limit + SLACK
+    assert max(sample.metadata for sample in seen) <= limit + SLACK + number(result, "before")
+    # What is charged is what there is: all other metadata is the machine's, and does not grow with the slots.
+    largest = max(seen, key=lambda sample: sample.slots)
+    assert largest.tables >= limit // 3 and largest.tables >= 17 * largest.slots
+    assert largest.metadata - largest.tables <= number(result, "before") + MIB // 2
+    early = next(sample for sample in seen if sample.slots > 1000)
+    assert early.tables < largest.tables
+
+    assert numbers(result, "stat")["vswap_tables"] == 0
+    assert number(result, "current") < MIB
+    assert result.end.slots_used == 0
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_zeroes_in_tmpfs_reach_memory_max(boot_guest: Boot) -> None:
+    """2 GB of them need 9 MB of tables and 5 MB of the file's own tree; the group may have 8 MB."""
+    writer = "dd if=/dev/zero of=/run/t/zeroes bs=64K count=32000"
+    result = boot_guest(WRITE_ZEROES.format(limit=8, options="", writer=writer), flavour="release")
+    reached_its_limit(result, 8 * MIB)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_huge_zeroes_in_tmpfs_reach_memory_max(boot_guest: Boot) -> None:
+    """One byte is written in each 2 MB: 9 KB of tables for a byte of data, and hardly a tree.
+
+    The group, which may have 16 MB, would need 27 for the tables of 6 GB.
+    """
+    program = "f = open('/run/t/zeroes', 'wb', 0); [f.seek(n << 21) + f.write(bytes(1)) for n in range(3000)]"
+    result = boot_guest(
+        WRITE_ZEROES.format(limit=16, options=",huge=always", writer=f'python3 -c "{program}"'),
+        arch="x86_64",
+        flavour="release",
+    )
+    reached_its_limit(result, 16 * MIB)
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_a_removed_group_leaves_its_tables_to_its_parent(boot_guest: Boot) -> None:
+    """Its file stays, swapped out; the parent pays for it until the file goes."""
+    result = boot_guest("""
+group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c
+mkdir /run/t; mount -t tmpfs -o size=0 t /run/t
+in_group p/c dd if=/dev/zero of=/run/t/zeroes bs=1M count=40 2>/dev/null
+echo 40M > $CG/p/c/memory.reclaim
+keep child $CG/p/c/memory.stat; keep parent $CG/p/memory.stat; keep used $V/slots_used
+rmdir $CG/p/c; echo $? > $RESULTS/rmdir
+keep removed $CG/p/memory.stat; verify > $RESULTS/verify
+rm /run/t/zeroes; settle
+i=0; while [ $i -lt 50 ] && ! grep -q '^vswap_tables 0$' $CG/p/memory.stat; do sleep 0.1; i=$((i+1)); done
+keep freed $CG/p/memory.stat; keep current $CG/p/memory.current
+""")
+    used = number(result, "used")
+    assert used > 9000 and number(result, "rmdir") == 0 and number(result, "verify") == 0
+    assert "vswap_tables" in numbers(result, "child"), "memory.stat has no line vswap_tables"
+    tables = {name: numbers(result, name)["vswap_tables"] for name in ("child", "parent", "removed", "freed")}
+    assert 17 * used <= tables["child"] <= 22 * used
+    assert tables["parent"] == tables["removed"] == tables["child"]
+    assert tables["freed"] == 0 and number(result, "current") < MIB
+    assert result.end.slots_used == 0
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_tables_of_ordinary_data_are_charged(boot_guest: Boot) -> None:
+    """Anonymous pages in zswap: their tables are kernel memory of the group until they are freed."""
+    result = boot_guest("""
+group a
+( echo 0 > $CG/a/cgroup.procs; exec swapcheck --size 24M --passes 1 --ready-file /run/ready \\
+  --wait-file /run/go --json > $RESULTS/out.json ) & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+keep resident $CG/a/memory.stat
+echo 20M > $CG/a/memory.reclaim
+keep used $V/slots_used; keep swapped $CG/a/memory.stat; keep root $CG/memory.stat
+touch /run/go; wait $pid; settle
+i=0; while [ $i -lt 50 ] && ! grep -q '^vswap_tables 0$' $CG/a/memory.stat; do sleep 0.1; i=$((i+1)); done
+keep freed $CG/a/memory.stat
+""")
+    assert "vswap_tables" in numbers(result, "resident"), "memory.stat has no line vswap_tables"
+    resident, swapped, freed = (numbers(result, name) for name in ("resident", "swapped", "freed"))
+    used = number(result, "used")
+    assert resident["vswap_tables"] == 0 and used > 4000
+    assert 17 * used <= swapped["vswap_tables"] <= swapped["kernel"]
+    assert numbers(result, "root")["vswap_tables"] >= swapped["vswap_tables"]
+    assert freed["vswap_tables"] == 0
