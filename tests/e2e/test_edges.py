@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0
+"""At the edges: no virtual space, a full one, groups at their limits, the first virtual slot."""
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, fields, nothing_is_left, number
+
+NOW = "now() { read up _ < /proc/uptime; echo $up; }\n"
+# start NAME GROUP OPTIONS...: swapcheck in a group; it has filled its memory when this returns.
+# finish NAME: it goes on, verifies and ends.
+HELD = """
+start() {
+  name=$1 group=$2; shift 2
+  in_group $group swapcheck "$@" --ready-file /run/ready-$name --wait-file /run/go-$name \\
+    --json > $RESULTS/$name.json & eval pid_$name=$!
+  while [ ! -e /run/ready-$name ] && kill -0 $! 2>/dev/null; do sleep 0.05; done
+}
+finish() { touch /run/go-$1; eval wait \\$pid_$1; echo $? > $RESULTS/$1.code; }
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_no_virtual_space(boot_guest: Boot) -> None:
+    """vswap.max_gb=0: the machine says so and is one without virtual swap, whatever is asked of it."""
+    result = boot_guest(
+        """
+dmesg | grep -c 'vswap: not available' > $RESULTS/said
+dev=$(device); group a
+in_group a swapcheck --mode churn --size 40M --threads 2 --text 40 --seconds 5 \
+  --json > $RESULTS/out.json & pid=$!
+( while kill -0 $pid; do echo 16M > $CG/a/memory.reclaim; sleep 0.1; done ) 2> /dev/null &
+while kill -0 $pid 2>/dev/null; do
+  for m in always auto never always; do [ ! -e $V/mode ] || echo $m > $V/mode; done
+  echo N > $Z/enabled; sleep 0.3; echo Y > $Z/enabled; sleep 0.3
+  swapoff $dev; swapon $dev; echo >> $RESULTS/offs
+done
+wait
+swapcheck --mode shm-memfd,fork --size 8M --pageout --json > $RESULTS/more.json
+grep -E 'zswpout|pswpout' /proc/vmstat > $RESULTS/vmstat
+""",
+        virtual=False,
+        cpus=2,
+        swap="file:128M",
+        pool_percent=3,
+        mode="always",
+        extra_cmdline=("vswap.max_gb=0",),
+    )
+    assert number(result, "said") == 1
+    assert answer(result, "out.json")["verified"] is True and answer(result, "more.json")["verified"] is True
+    assert fields(result, "vmstat")["zswpout"] > 1000 and fields(result, "vmstat")["pswpout"] > 100
+    assert len(result.files["offs"]) > 2
+    assert result.swapoff_error is None and result.peak.metadata_bytes == 0
+
+
+FULL_GROUP = (
+    HELD
+    + """
+dev=$(device)
+group a; group b; echo 24M > $CG/a/memory.max; echo 24M > $CG/b/memory.high
+start b b --size 40M --passes 1
+start a a --size 48M --passes 1
+keep current $CG/a/memory.current; used > $RESULTS/before
+for try in 1 2 3; do
+  timeout 60 swapoff $dev 2>> $RESULTS/err; code=$?; [ $code != 0 ] || break; sleep 1
+done
+echo $code > $RESULTS/code
+keep swaps /proc/swaps; keep events $CG/a/memory.events
+finish a; finish b
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "flavour"),
+    [
+        pytest.param("vswap", "debug", marks=pytest.mark.kernel("vswap", "um", "debug")),
+        pytest.param("mainline", "release", marks=pytest.mark.kernel("mainline", "um", "release")),
+    ],
+)
+def test_a_full_group_cannot_veto_swapoff(boot_guest: Boot, kernel: str, flavour: str) -> None:
+    """RAM is free, the group whose pages are on the device is at its limit: it pays, as on mainline.
+
+    There the first swapoff keeps the memory of the process that is killed, and fails; the next one succeeds.
+    """
+    result = boot_guest(
+        FULL_GROUP,
+        kernel=kernel, flavour=flavour, swap="file:128M", mode="always", zswap=False, timeout=150.0,
+    )  # fmt: skip
+    assert number(result, "current") > 22 * MIB and number(result, "before") > 30 << 10
+    assert number(result, "code") == 0 and "ubdb" not in result.files["swaps"], result.files["err"]
+    assert answer(result, "b.json")["verified"] is True  # its limit only slows it down
+    killed = fields(result, "events")["oom_kill"] > 0
+    assert killed or answer(result, "a.json")["verified"] is True
+
+
+FULL_SPACE = (
+    NOW
+    + """
+mkdir /run/big; mount -t tmpfs -o size=2G none /run/big
+group a; group b; group c
+echo 64M > $CG/a/memory.max; echo 24M > $CG/b/memory.max; echo 24M > $CG/c/memory.max
+now > $RESULTS/start
+in_group a dd if=/dev/zero of=/run/big/file bs=1M count=1400 2> $RESULTS/dd
+now > $RESULTS/filled
+keep events.a $CG/a/memory.events; keep used $V/slots_used; keep max $V/slots_max
+in_group b timeout 20 swapcheck --size 60M --passes 1 --json > $RESULTS/refused.json
+now > $RESULTS/refused; keep events.b $CG/b/memory.events
+size=$(stat -c %s /run/big/file)
+cmp -n $size /run/big/file /dev/zero && echo same > $RESULTS/same
+rm /run/big/file; settle
+in_group c swapcheck --size 60M --passes 2 --rewrite 20 --json > $RESULTS/room.json
+settle; left
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_full_virtual_space(boot_guest: Boot) -> None:
+    """A GiB of slots, all in use for zeroes: the next to reclaim is told at once that there is no room."""
+    result = boot_guest(
+        FULL_SPACE,
+        flavour="release",
+        mem_bytes=512 * MIB,
+        cpus=2,
+        timeout=240.0,
+        extra_cmdline=("vswap.max_gb=1",),
+        expected=[f"{name}: page allocation failure: order:0, mode:0x" for name in ("swapcheck", "dd")],
+    )
+    start, filled, refused = (float(result.files[name]) for name in ("start", "filled", "refused"))
+    assert number(result, "used") > 250_000, result.files
+    assert fields(result, "events.a")["oom_kill"] == 1 and result.files["same"].strip() == "same"
+    assert fields(result, "events.b")["oom_kill"] > 0, result.files["refused.json"]
+    assert filled - start < 60 and refused - filled < 8, (start, filled, refused)
+    assert answer(result, "room.json")["verified"] is True
+    assert result.end.slots_used < 256
+
+
+# The time that kernel threads have used of the CPUs, in hundredths of a second.
+BESIDE = (
+    HELD
+    + """
+threads() { awk '$2 ~ /kswapd|zswap|kworker/ { ticks += $15 } END { print ticks + 0 }' /proc/[0-9]*/stat; }
+echo Y > $Z/shrinker_enabled
+group hog; echo 0 > $CG/hog/memory.swap.max; echo max > $CG/hog/memory.zswap.max
+group other
+start hog hog --size 64M --text 40 --passes 1
+timeout 20 sh -c "echo %s > $CG/hog/memory.reclaim" 2> /dev/null
+keep zswap.hog $CG/hog/memory.zswap.current
+echo 24M > $CG/other/memory.high
+threads > $RESULTS/threads.before
+start other other --size 64M --text 40 --passes 2 --rewrite 20
+threads > $RESULTS/threads.filled; sleep 2; threads > $RESULTS/threads.idle
+finish other; threads > $RESULTS/threads.end
+keep in-vain /sys/kernel/debug/zswap/reject_reclaim_fail
+grep zswpwb $CG/hog/memory.stat > $RESULTS/stat.hog; grep zswpwb $CG/other/memory.stat > $RESULTS/stat.other
+keep swap.hog $CG/hog/memory.swap.current
+finish hog; settle; left
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.parametrize("share", ["20M", "64M"], ids=["part-of-the-pool", "all-of-it"])
+def test_group_that_cannot_write_back_beside_another(boot_guest: Boot, share: str) -> None:
+    """It holds on to its part of zswap, as it may: the shrinker does not try it again and again.
+
+    What others have in the rest of the pool goes to the device.
+    """
+    result = boot_guest(
+        BESIDE % share,
+        flavour="release", cpus=2, mem_bytes=320 * MIB, swap="file:128M", pool_percent=5, timeout=150.0,
+    )  # fmt: skip
+    assert answer(result, "hog.json")["verified"] is True and answer(result, "other.json")["verified"] is True
+    assert number(result, "zswap.hog") > 5 * MIB and number(result, "swap.hog") == 0
+    assert fields(result, "stat.hog")["zswpwb"] == 0
+    assert fields(result, "stat.other")["zswpwb"] > 1000 or share == "64M"
+    moments = ("before", "filled", "idle", "end")
+    before, filled, idle, end = (number(result, f"threads.{moment}") for moment in moments)
+    assert idle - filled < 100 and end - before < 1000, (before, filled, idle, end)
+    assert number(result, "in-vain") < 3000, (before, filled, idle, end)
+
+
+FIRST_SLOT = """
+group a
+in_group a swapcheck --mode churn --size 24M --threads 2 --text 40 --seconds 3 --json > $RESULTS/a.json & a=$!
+in_group a swapcheck --mode shm-memfd --size 8M --reclaim --json > $RESULTS/b.json & b=$!
+( while kill -0 $a; do echo 8M > $CG/a/memory.reclaim; sleep 0.05; done ) 2> /dev/null &
+n=0; while [ $n -lt 50 ] && [ "$(used)" -lt 2000 ]; do sleep 0.05; n=$((n+1)); done
+grep vswap_alloc /proc/vmstat > $RESULTS/before
+%s
+wait $a; wait $b; wait
+grep vswap_alloc /proc/vmstat > $RESULTS/after; verify > $RESULTS/verify; settle; left
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "for i in 1 2 3 4 5; do echo Y > $Z/enabled; sleep 0.05; echo N > $Z/enabled; done; echo Y > $Z/enabled",
+        "for m in always never auto never always never auto always; do echo $m > $V/mode; sleep 0.02; done",
+    ],
+    ids=["zswap", "mode"],
+)
+def test_first_slot_in_the_middle_of_swapping(boot_guest: Boot, change: str) -> None:
+    """The first virtual slots are handed out while two CPUs swap, as soon as they have begun to."""
+    result = boot_guest(FIRST_SLOT % change, zswap=False, swap="file:128M", cpus=2, pool_percent=3)
+    for name in "ab":
+        assert answer(result, f"{name}.json")["verified"] is True, (result.files, result.oom_kills)
+    assert fields(result, "before")["vswap_alloc"] == 0 and fields(result, "after")["vswap_alloc"] > 500
+    assert number(result, "verify") == 0 and nothing_is_left(result)
