@@ -21,7 +21,6 @@ class Boot(Protocol):
         arch: str = "um",
         flavour: str = "debug",
         expected: Sequence[str] = (),
-        virtual: bool = True,
         **fields: Any,
     ) -> GuestResult:
         """Boot a guest, run the script in it, and insist on a clean end."""

@@ -19,8 +19,8 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel]) -> Boot:
     The guest must come to its regular end, its kernel must not complain, and the walk over all
     invariants, which ends every guest of a debug kernel with virtual swap, must find nothing.
     One CPU, with which User-Mode Linux is twice as fast; tests that race or reclaim from two say so.
-    Complaints that contain one of the texts ``expected`` are what the test is about. With ``virtual``
-    False the kernel is told not to have virtual swap.
+    Complaints that contain one of the texts ``expected`` are what the test is about. With
+    virtual=False the kernel is told not to have virtual swap.
     """
 
     def run(
@@ -30,9 +30,9 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel]) -> Boot:
         arch: str = "um",
         flavour: str = "debug",
         expected: Sequence[str] = (),
-        virtual: bool = True,
         **fields: Any,
     ) -> GuestResult:
+        virtual = fields.pop("virtual", True)
         settings: dict[str, Any] = {"cpus": 1, "pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
         whole = f"PATH={workloads.build()}:$PATH\n" + script(text)
         result = boot(GuestSpec(kernel=built_kernel(kernel, arch, flavour), script=whole, **settings))

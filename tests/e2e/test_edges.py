@@ -197,7 +197,7 @@ grep vswap_alloc /proc/vmstat > $RESULTS/after; verify > $RESULTS/verify; settle
 @pytest.mark.parametrize(
     "change",
     [
-        "for i in 1 2 3 4 5; do echo Y > $Z/enabled; sleep 0.05; echo N > $Z/enabled; done; echo Y > $Z/enabled",
+        "for i in 1 2 3 4; do echo Y > $Z/enabled; sleep 0.05; echo N > $Z/enabled; done; echo Y > $Z/enabled",
         "for m in always never auto never always never auto always; do echo $m > $V/mode; sleep 0.02; done",
     ],
     ids=["zswap", "mode"],

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.common import Boot, answer
+from tests.e2e.common import MIB, Boot, answer, fields, number
 from vswaplab import build
+
+# What makes sense without virtual swap is the same on both.
+KERNELS = [
+    pytest.param("vswap-off", "debug", marks=pytest.mark.kernel("vswap-off", "um", "debug")),
+    pytest.param("mainline", "release", marks=pytest.mark.kernel("mainline", "um", "release")),
+]
+both = pytest.mark.parametrize(("kernel", "flavour"), KERNELS, ids=["off", "mainline"])
 
 
 @pytest.mark.kernel("vswap-off", "um", "release")
@@ -22,6 +29,95 @@ swapcheck --size 24M --pageout --passes 1 --json > $RESULTS/out.json
     assert result.files["sysfs"].strip() == "1" and result.files["vmstat"].strip() == "0"
     assert answer(result, "out.json")["verified"] is True
     assert result.device_slots_peak > 1000
+
+
+WRITE_BACK = """
+group a; echo 20M > $CG/a/memory.high
+in_group a swapcheck --size 40M --text 40 --ready-file /run/ready --wait-file /run/go --passes 1 \\
+  --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+sleep 0.5; keep charged $CG/a/memory.swap.current; used > $RESULTS/used
+keep stat $CG/a/memory.stat; grep zswpwb /proc/vmstat > $RESULTS/vmstat
+touch /run/go; wait $pid
+swapcheck --mode shm-tmpfs,shm-memfd --size 6M --text 40 --reclaim --passes 1 --json > $RESULTS/shared.json
+"""
+
+
+@both
+def test_zswap_writes_back(boot_guest: Boot, kernel: str, flavour: str) -> None:
+    """A small pool in front of a disk; every page has a slot there, whatever holds its data."""
+    result = boot_guest(
+        WRITE_BACK,
+        kernel=kernel, flavour=flavour, mem_bytes=200 * MIB, swap="file:128M", pool_percent=2, timeout=120.0,
+    )  # fmt: skip
+    for name in ("out", "shared"):
+        assert answer(result, f"{name}.json")["verified"] is True
+    stat = fields(result, "stat")
+    assert stat["zswpout"] > 1000 and stat["zswpwb"] > 500, stat
+    assert fields(result, "vmstat")["zswpwb"] >= stat["zswpwb"]
+    assert number(result, "charged") > 16 * MIB
+    assert abs(number(result, "used") * 1024 - number(result, "charged")) < 64 * 4096
+    assert result.swapoff_error is None
+
+
+LIMITS = """
+limited() {  # GROUP: a group whose 12 MB are to be swapped out, as far as that is allowed
+  in_group $1 swapcheck --size 12M --text 50 --passes 1 --ready-file /run/ready-$1 --wait-file /run/go-$1 \\
+    --json > $RESULTS/$1.json & pid=$!
+  while [ ! -e /run/ready-$1 ]; do sleep 0.1; done
+  timeout 5 sh -c "echo 10M > $CG/$1/memory.reclaim" 2>/dev/null
+  keep $1.swap $CG/$1/memory.swap.current; keep $1.zswap $CG/$1/memory.zswap.current
+  keep $1.stat $CG/$1/memory.stat
+  touch /run/go-$1; wait $pid
+}
+group a; echo 2M > $CG/a/memory.swap.max; limited a
+group b; echo 0 > $CG/b/memory.zswap.writeback; limited b
+group c; echo 0 > $CG/c/memory.zswap.max; limited c
+group d; echo 1M > $CG/d/memory.zswap.max; limited d
+group e; echo 0 > $CG/e/memory.swap.max; limited e
+"""
+
+
+@both
+def test_limits(boot_guest: Boot, kernel: str, flavour: str) -> None:
+    """Of swap, slots that zswap holds the data of included, and of zswap."""
+    result = boot_guest(LIMITS, kernel=kernel, flavour=flavour, swap="file:64M", pool_percent=20)
+    swap, zswap = ({name: number(result, f"{name}.{what}") for name in "abcde"} for what in ("swap", "zswap"))
+    stat = {name: fields(result, f"{name}.stat") for name in "abcde"}
+    for name in "abcde":
+        assert answer(result, f"{name}.json")["verified"] is True
+    assert MIB < swap["a"] <= 2 * MIB
+    assert swap["b"] > 5 * MIB and zswap["b"] > MIB and stat["b"]["zswpwb"] == 0
+    assert swap["c"] > 5 * MIB and zswap["c"] == 0 and stat["c"]["pswpout"] > 1000
+    assert swap["d"] > 5 * MIB and MIB / 2 < zswap["d"] < 2 * MIB
+    assert stat["d"]["zswpwb"] + stat["d"]["pswpout"] > 500
+    assert swap["e"] == 0 and zswap["e"] == 0 and stat["e"]["zswpout"] == 0
+
+
+RACE = """
+dev=$(device); group a
+in_group a swapcheck --mode churn --size 24M --threads 2 --text 40 --seconds 6 --json > $RESULTS/a.json & a=$!
+( while kill -0 $a; do echo 8M > $CG/a/memory.reclaim; sleep 0.05; done ) 2> /dev/null &
+n=0
+while kill -0 $a 2>/dev/null; do
+  for c in lz4 lzo; do echo $c > $Z/compressor; sleep 0.1; done
+  echo N > $Z/enabled; sleep 0.1; echo Y > $Z/enabled; sleep 0.2
+  echo 1 > $Z/max_pool_percent; sleep 0.2; echo 4 > $Z/max_pool_percent
+  swapoff $dev; swapon $dev; n=$((n+1))
+done
+wait; echo $n > $RESULTS/rounds; grep -E 'zswp|pswp' /proc/vmstat > $RESULTS/vmstat
+"""
+
+
+@both
+def test_swapoff_and_zswap_change_under_load(boot_guest: Boot, kernel: str, flavour: str) -> None:
+    result = boot_guest(
+        RACE, kernel=kernel, flavour=flavour, cpus=2, swap="file:64M", pool_percent=2, timeout=120.0
+    )
+    assert answer(result, "a.json")["verified"] is True, (result.files["a.json"], result.oom_kills)
+    events = fields(result, "vmstat")
+    assert number(result, "rounds") >= 2 and result.swapoff_error is None
+    assert min(events[name] for name in ("zswpout", "zswpin", "pswpout", "zswpwb")) > 100, events
 
 
 @pytest.mark.kernel("vswap", "um", "release")
