@@ -36,6 +36,7 @@ def vswap(*words: str) -> int:
         ["tree", "--export", "--series", "x"],
         ["tree", "--export", "--from", "/nonexistent"],
         ["footprint", "--nonsense"],
+        ["codediff", "--nonsense"],
     ],
 )
 @pytest.mark.usefixtures("kernel")
