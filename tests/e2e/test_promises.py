@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What was promised: memory.swap.max=0 is "not swapped", and what is older goes to a device first."""
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, number
+from tests.e2e.common import fields as numbers
+from vswaplab.guest import GuestResult
+
+pytestmark = [pytest.mark.kernel("vswap", "um", "debug"), pytest.mark.kernel("vswap", "um", "release")]
+
+# Each case: a group p that may have 12 MB, with a group p/c in it that wants 24. What is set in them
+# before, by case; the data is anonymous, or files in tmpfs where the name of the case says so.
+NOT_SWAPPED = {
+    "group": "c/swap=0",
+    "parent": "p/swap=0",
+    "child-cannot-override": "p/swap=0 c/zswap=max",
+    "each-level-counts": "p/swap=0 c/swap=0 c/zswap=max",
+    "no-zswap-allowed": "c/swap=0 c/zswap=0",
+    "tmpfs": "c/swap=0",
+}
+COMPRESSED = {
+    "zswap-set-to-max": "c/swap=0 c/zswap=max",
+    "zswap-set-before": "c/zswap=64M c/swap=0",
+    "zswap-set-in-parent": "p/swap=0 p/zswap=max",
+    "zswap-set-in-both": "p/zswap=max p/swap=0 c/swap=0 c/zswap=max",
+    "one-page-of-device": "c/swap=4096",
+    "tmpfs-zswap-set": "c/swap=0 c/zswap=max",
+}
+
+LIMITED = """
+look() {{ for f in zswap swap; do cat $CG/p/memory.$f.current >> $RESULTS/$1.$f; done; }}
+limited() {{  # CASE GROUP/FILE=VALUE...
+  case=$1 mode=anon; shift
+  group p; echo +memory > $CG/p/cgroup.subtree_control; group p/c
+  ln -sfn $CG/p/c /run/c; ln -sfn $CG/p /run/p
+  echo 12M > $CG/p/memory.max
+  for set in "$@"; do f=${{set%=*}}; echo ${{set#*=}} > /run/${{f%/*}}/memory.${{f#*/}}.max; done
+  case $case in tmpfs*) mode=shm-tmpfs;; esac
+  in_group p/c swapcheck --mode $mode --size 24M --passes 1 --json > $RESULTS/$case.json 2>/dev/null & pid=$!
+  look $case; while kill -0 $pid 2>/dev/null; do look $case; sleep 0.1; done
+  wait $pid; echo $? > $RESULTS/$case.code
+  for f in events stat; do keep $case.$f $CG/p/memory.$f; done
+  rmdir $CG/p/c $CG/p
+}}
+{cases}
+"""
+
+SET_UPS = [("auto", "none"), ("always", "none"), ("auto", "file:128M"), ("always", "file:128M")]
+
+
+@pytest.fixture(scope="module", params=SET_UPS, ids=["-".join(pair) for pair in SET_UPS])
+def cases(request: pytest.FixtureRequest, boot_guest: Boot) -> GuestResult:
+    """All cases, one after the other in one guest."""
+    mode, swap = request.param
+    lines = [f"limited {case} {settings}" for case, settings in (NOT_SWAPPED | COMPRESSED).items()]
+    text = LIMITED.format(cases="\n".join(lines))
+    return boot_guest(text, flavour="release", mode=mode, swap=swap, mem_bytes=200 * MIB)
+
+
+def peak(result: GuestResult, name: str) -> int:
+    return max(map(int, result.files[name].split()))
+
+
+@pytest.mark.parametrize("case", NOT_SWAPPED)
+def test_swap_max_zero_is_not_swapped(cases: GuestResult, case: str) -> None:
+    """The group is killed at its limit, and not a page of it is in zswap or on a device."""
+    killed = numbers(cases, f"{case}.events")["oom_kill"] >= 1 and number(cases, f"{case}.code") != 0
+    assert killed, f"it had {peak(cases, f'{case}.zswap')} bytes in zswap and was not killed"
+    assert peak(cases, f"{case}.zswap") == peak(cases, f"{case}.swap") == 0
+    stat = numbers(cases, f"{case}.stat")
+    assert stat["zswpout"] == stat["pswpout"] == stat["swpout_zero"] == 0
+
+
+@pytest.mark.parametrize("case", COMPRESSED)
+def test_zswap_max_that_was_set_allows_zswap(cases: GuestResult, case: str) -> None:
+    """Whichever is set first, and also set to the default. Data is intact, and none is on a device."""
+    assert numbers(cases, f"{case}.events")["oom_kill"] == 0 and number(cases, f"{case}.code") == 0
+    assert answer(cases, f"{case}.json")["verified"] is True
+    assert peak(cases, f"{case}.zswap") > MIB and peak(cases, f"{case}.swap") <= 4096
+    assert numbers(cases, f"{case}.stat")["pswpout"] <= 1
+
+
+def test_swap_max_zero_of_a_group_whose_pages_are_swapped(boot_guest: Boot) -> None:
+    """What is in zswap by then stays there and is read back; nothing more goes."""
+    result = boot_guest("""
+group a
+( echo 0 > $CG/a/cgroup.procs; exec swapcheck --size 24M --passes 1 --ready-file /run/ready \\
+  --wait-file /run/go --json > $RESULTS/out.json ) & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+echo 8M > $CG/a/memory.reclaim; keep before $CG/a/memory.stat
+echo 0 > $CG/a/memory.swap.max
+timeout 10 sh -c "echo 8M > $CG/a/memory.reclaim" 2>/dev/null; keep after $CG/a/memory.stat
+touch /run/go; wait $pid; echo $? > $RESULTS/code
+""")
+    before, after = numbers(result, "before"), numbers(result, "after")
+    assert before["zswpout"] > 1000
+    assert after["zswpout"] == before["zswpout"]
+    assert answer(result, "out.json")["verified"] is True and number(result, "code") == 0
+
+
+@pytest.mark.kernel("mainline", "um", "release")
+def test_a_hundred_megabytes_in_thirty(boot_guest: Boot) -> None:
+    """As the issue has it: killed on mainline, with a swapfile and without, and on ours in each mode."""
+    setups = [("mainline", "auto", "none"), ("mainline", "auto", "file:256M")]
+    for kernel, mode, swap in [*setups, *(("vswap", mode, swap) for mode, swap in SET_UPS)]:
+        result = boot_guest(
+            """
+group a; echo 30M > $CG/a/memory.max; echo 0 > $CG/a/memory.swap.max
+in_group a swapcheck --size 100M --ratio 10 --passes 1 > /dev/null 2>&1; echo $? > $RESULTS/code
+keep events $CG/a/memory.events
+""",
+            kernel=kernel, flavour="release", mode=mode, swap=swap,
+        )  # fmt: skip
+        killed = number(result, "code") != 0 and numbers(result, "events")["oom_kill"] >= 1
+        assert killed, f"{kernel}, {mode}, swap device {swap}: 100 MB were verified in memory.max=30M"
+
+
+# Old data that compresses, then new data that does not: which goes to the device, and which to zswap.
+IN_ORDER = """
+cat > /run/order.py <<'EOF'
+import hashlib, mmap, os, sys, time
+SIZE = 8 << 20
+if sys.argv[1] == "tmpfs":
+    file = open("/dev/shm/order", "w+b")
+    file.truncate(2 * SIZE)
+    memory = mmap.mmap(file.fileno(), 2 * SIZE)
+else:
+    memory = mmap.mmap(-1, 2 * SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, SIZE, 4096):  # no copies: they would be swapped as well
+    memory[at:at + 4096] = bytes([at // 4096 % 251 + 1]) * 2048 + bytes(2048)
+    memory[SIZE + at:SIZE + at + 4096] = os.urandom(4096)
+written = hashlib.sha256(memory).digest()
+open("/run/ready", "w").close()
+while not os.path.exists("/run/go"):
+    time.sleep(0.05)
+sys.exit(hashlib.sha256(memory).digest() != written)
+EOF
+group a
+in_group a python3 /run/order.py {what} & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+timeout 20 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null
+sleep 2.5
+keep stat $CG/a/memory.stat; keep incompressible /sys/kernel/debug/zswap/stored_incompressible_pages
+touch /run/go; wait $pid; echo $? > $RESULTS/code; rm -f /dev/shm/order
+"""
+
+
+@pytest.mark.kernel("mainline", "um", "release")
+@pytest.mark.parametrize("what", ["anon", "tmpfs"])
+@pytest.mark.parametrize("swap", ["file:128M", "zram:128M"])
+def test_with_a_device_random_data_is_stored_as_it_is(boot_guest: Boot, what: str, swap: str) -> None:
+    """As on mainline: in zswap, in its turn, not on the device before what is older."""
+    for kernel, mode in (("mainline", "auto"), ("vswap", "auto"), ("vswap", "always")):
+        text = IN_ORDER.format(what=what)
+        result = boot_guest(text, kernel=kernel, flavour="release", mode=mode, swap=swap)
+        assert number(result, "code") == 0
+        stat = numbers(result, "stat")
+        stored, written = stat["zswap_incomp"], stat["pswpout"]
+        said = f"{kernel}, {mode}: {stored} bytes as they are, {written} pages on the device"
+        assert stored > 4 * MIB and written == 0, said
+        assert number(result, "incompressible") > 1000, said
+
+
+@pytest.mark.parametrize("what", ["anon", "tmpfs"])
+@pytest.mark.parametrize("why", ["no-device", "no-space-allowed"])
+def test_without_a_usable_device_what_does_not_compress_stays(boot_guest: Boot, what: str, why: str) -> None:
+    """Stored as it is it would take more memory than it gives."""
+    forbid = "group a; echo 0 > $CG/a/memory.zswap.writeback\n" if why == "no-space-allowed" else ""
+    swap = "file:128M" if forbid else "none"
+    result = boot_guest(forbid + IN_ORDER.format(what=what), flavour="release", swap=swap)
+    stat = numbers(result, "stat")
+    assert number(result, "code") == 0
+    assert stat["zswap_incomp"] == 0 and stat["pswpout"] == 0 and stat["zswapped"] > 4 * MIB
+    assert "vswap_refused" in stat, "memory.stat has no line vswap_refused"
+    assert 4 * MIB < stat["vswap_refused"] <= 9 * MIB
