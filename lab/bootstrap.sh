@@ -11,7 +11,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/vswap
 
 # What building (kernels, workloads), booting, the demonstration and the benchmarks use.
 packages="gcc libc6-dev make flex bison bc libelf-dev perl git xz-utils ccache ca-certificates
-	python3 python3-venv qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux"
+	python3 python3-venv qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux dmsetup"
 # The same as commands, for systems that are not Debian.
 commands="gcc make flex bison bc perl git xz ccache python3 qemu-system-x86_64"
 
