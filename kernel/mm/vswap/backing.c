@@ -7,7 +7,12 @@
  *	SLOT  -> ZSWAP	written out again, to zswap this time
  *	ZSWAP -> NONE	read in; written out as zeroes; refused by zswap; freed
  *	NONE  -> SLOT	written out, and zswap did not take it
- *	ZSWAP -> SLOT	written back
+ *	ZSWAP -> FLIGHT	to be written back
+ *	FLIGHT -> SLOT	written back
+ *	FLIGHT -> ZSWAP	could not be written, or overtaken by something else,
+ *			which is a transition from ZSWAP
+ *	NONE  -> REFUSED  does not compress, and there is no device for it
+ *	REFUSED -> NONE	the content has changed; freed
  *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff
  *	SLOT  -> LOST	to be evacuated, but could not be read
  *	LOST  -> NONE	freed
@@ -24,17 +29,18 @@
 #include <trace/events/vswap.h>
 
 #include "internal.h"
+#include "zswap.h"
 
 /* Backings are released in runs of at most this many slots. */
 #define VSWAP_RUN_MAX	32
 
-VISIBLE_IF_KUNIT void vswap_free_run(void **entries, unsigned int nr)
+VISIBLE_IF_KUNIT void vswap_free_run(struct zswap_entry **entries, unsigned int nr)
 {
 	KUNIT_STATIC_STUB_REDIRECT(vswap_free_run, entries, nr);
-	zswap_free_entries(entries, nr);
+	vswap_zswap_free(entries, nr);
 }
 
-#define VSWAP_ALL_TAGS	(BIT(VSWAP_ZSWAP) | BIT(VSWAP_SLOT) | BIT(VSWAP_LOST))
+#define VSWAP_ALL_TAGS	(BIT(VSWAP_NR_TAGS) - 1 - BIT(VSWAP_NONE))
 
 /* Release what backs the slots of a locked cluster, if it is one of @tags. */
 static void vswap_release_backing(struct swap_cluster_info *ci,
@@ -49,6 +55,10 @@ static void vswap_release_backing(struct swap_cluster_info *ci,
 	for (; off < end; off += len, entry.val += len) {
 		enum vswap_tag tag = vswap_backing_tag(ci->backing[off]);
 
+		if (tag == VSWAP_FLIGHT && tags & BIT(VSWAP_ZSWAP)) {
+			vswap_overtake(ci, off);
+			tag = VSWAP_ZSWAP;
+		}
 		if (!(tags & BIT(tag))) {
 			len = 1;
 			continue;
@@ -58,10 +68,12 @@ static void vswap_release_backing(struct swap_cluster_info *ci,
 		if (tag == VSWAP_ZSWAP) {
 			for (i = 0; i < len; i++)
 				run[i] = (unsigned long)vswap_backing_to_zswap(run[i]);
-			vswap_free_run((void **)run, len);
+			vswap_free_run((struct zswap_entry **)run, len);
 			vswap_count(VSWAP_NR_ZSWAP, -(long)len);
 		} else if (tag == VSWAP_SLOT) {
 			vswap_release_slots(ci, off, run, len);
+		} else if (tag == VSWAP_REFUSED) {
+			vswap_count_refused(ci, off, -(int)len);
 		}
 		trace_vswap_backing(entry, len, tag, VSWAP_NONE, reason);
 	}
@@ -124,10 +136,8 @@ void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 	unsigned int nr = folio_nr_pages(folio), old;
 
 	old = vswap_nr_zero(ci, swp_cluster_offset(folio->swap), nr);
-	if (zero) {
+	if (zero)
 		vswap_release_folio(ci, folio, VSWAP_ALL_TAGS, VSWAP_ZEROED);
-		vswap_accepted();
-	}
 	if (zero ? nr - old : old)
 		vswap_count(VSWAP_NR_ZERO, zero ? nr - old : -(long)old);
 }
@@ -164,16 +174,27 @@ bool __vswap_read_lost(struct folio *folio)
  * vswap_zswap_lookup - find the zswap entry that backs a slot
  * @folio: the folio in the swap cache at the slot; of a large one, the first
  *
+ * What is being written back is overtaken: as long as @folio is locked, the
+ * entry stays.
+ *
  * Context: @folio is locked.
  * Return: the entry, or NULL if zswap does not back the slot.
  */
-void *vswap_zswap_lookup(struct folio *folio)
+struct zswap_entry *vswap_zswap_lookup(struct folio *folio)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned int off = swp_cluster_offset(folio->swap);
 	unsigned long word;
 
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
-	word = READ_ONCE(ci->backing[swp_cluster_offset(folio->swap)]);
+	word = READ_ONCE(ci->backing[off]);
+	if (vswap_backing_tag(word) == VSWAP_FLIGHT) {
+		spin_lock(&ci->lock);
+		if (vswap_backing_tag(ci->backing[off]) == VSWAP_FLIGHT)
+			vswap_overtake(ci, off);
+		word = ci->backing[off];
+		spin_unlock(&ci->lock);
+	}
 	if (vswap_backing_tag(word) != VSWAP_ZSWAP)
 		return NULL;
 	return vswap_backing_to_zswap(word);
@@ -181,87 +202,48 @@ void *vswap_zswap_lookup(struct folio *folio)
 
 /**
  * vswap_zswap_store - let a zswap entry back a slot
- * @ci: the cluster of the slot
- * @entry: the slot
- * @zentry: the zswap entry
+ * @virt: the slot
+ * @entry: the zswap entry
  *
- * Context: @ci is locked, and the folio in the swap cache at the slot.
+ * Context: The folio in the swap cache at the slot is locked.
  * Return: the zswap entry that backed the slot before, to be freed, or NULL.
  */
-void *vswap_zswap_store(struct swap_cluster_info *ci, swp_entry_t entry,
-			void *zentry)
+struct zswap_entry *vswap_zswap_store(swp_entry_t virt, struct zswap_entry *entry)
 {
-	unsigned long *word = &ci->backing[swp_cluster_offset(entry)];
-	enum vswap_tag from = vswap_backing_tag(*word);
-	void *old = NULL;
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(virt);
+	unsigned int off = swp_cluster_offset(virt);
+	struct zswap_entry *old = NULL;
+	enum vswap_tag from;
 
-	lockdep_assert_held(&ci->lock);
-	VM_WARN_ON_ONCE((unsigned long)zentry & VSWAP_TAG_MASK);
+	VM_WARN_ON_ONCE((unsigned long)entry & VSWAP_TAG_MASK);
+	/* What looks at the word may look at that, too. */
+	entry->swpentry = virt;
 
-	if (from == VSWAP_ZSWAP)
-		old = vswap_backing_to_zswap(*word);
+	spin_lock(&ci->lock);
+	from = vswap_backing_tag(ci->backing[off]);
+	if (from == VSWAP_FLIGHT)
+		old = vswap_overtake(ci, off);
+	else if (from == VSWAP_ZSWAP)
+		old = vswap_backing_to_zswap(ci->backing[off]);
 	else
+		vswap_release_backing(ci, virt, 1, VSWAP_ALL_TAGS, VSWAP_WRITTEN);
+	if (!old)
 		vswap_count(VSWAP_NR_ZSWAP, 1);
-	if (from == VSWAP_SLOT)
-		vswap_release_slots(ci, swp_cluster_offset(entry), word, 1);
-	WRITE_ONCE(*word, vswap_zswap_to_backing(zentry));
-	vswap_accepted();
-	trace_vswap_backing(entry, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
+	WRITE_ONCE(ci->backing[off], vswap_zswap_to_backing(entry));
+	spin_unlock(&ci->lock);
+	trace_vswap_backing(virt, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
 	return old;
 }
 
-/**
- * vswap_zswap_erase - take the zswap entries of a folio's slots away, free them
- * @folio: the folio, read in or refused
- *
- * Slots of a device stay: they will be written to again.
- *
- * Context: @folio is locked and in the swap cache.
+/*
+ * Take the zswap entries of a folio's slots away and free them: it was read in
+ * or refused. Slots of a device stay: they will be written to again.
  */
-void vswap_zswap_erase(struct folio *folio)
+void __vswap_zswap_erase(struct folio *folio)
 {
 	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
 
 	vswap_release_folio(ci, folio, BIT(VSWAP_ZSWAP), VSWAP_IN_MEMORY);
-	swap_cluster_unlock(ci);
-}
-
-/**
- * vswap_start_writeback - let a slot of a device back a virtual slot
- * @folio: the folio of order 0 with the data, at a virtual slot in zswap
- * @slot: from vswap_reserve_slot()
- *
- * The zswap entry is not freed: the caller has it, and frees it when the data
- * has been written, or hands it to vswap_fail_writeback().
- *
- * Context: @folio is locked and in the swap cache.
- */
-void vswap_start_writeback(struct folio *folio, swp_entry_t slot)
-{
-	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
-	unsigned long *word = &ci->backing[swp_cluster_offset(folio->swap)];
-
-	VM_WARN_ON_ONCE(vswap_backing_tag(*word) != VSWAP_ZSWAP);
-	WRITE_ONCE(*word, 0);
-	vswap_count(VSWAP_NR_ZSWAP, -1);
-	vswap_install_slots(ci, folio->swap, slot, 1, VSWAP_ZSWAP);
-	swap_cluster_unlock(ci);
-}
-
-/**
- * vswap_fail_writeback - the data could not be written, zswap has to keep it
- * @folio: the folio, as for vswap_start_writeback()
- * @zentry: the zswap entry that was to be replaced
- *
- * The slot of the device is freed.
- *
- * Context: @folio is locked and in the swap cache.
- */
-void vswap_fail_writeback(struct folio *folio, void *zentry)
-{
-	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
-
-	vswap_zswap_store(ci, folio->swap, zentry);
 	swap_cluster_unlock(ci);
 }
 
@@ -288,6 +270,7 @@ static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 		return false;
 
 	ci = swap_cluster_get_and_lock(folio);
+	vswap_release_backing(ci, virt, 1 << order, BIT(VSWAP_REFUSED), VSWAP_WRITTEN);
 	vswap_install_slots(ci, virt, slot, 1 << order, VSWAP_NONE);
 	swap_cluster_unlock(ci);
 	return true;
@@ -319,31 +302,25 @@ bool __vswap_get_slots(struct folio *folio)
 	missing = vswap_nr_missing(ci, folio);
 	/* Written before, and not to zswap now: overwrite it in place. */
 	if (!missing)
-		goto out;
+		return true;
 
-	if (vswap_charge_slots(folio, missing)) {
-		vswap_refused(folio);
+	if (vswap_charge_slots(folio, missing))
 		return false;
-	}
 
 	if (missing == nr && nr > 1 &&
 	    vswap_back_pages(folio, 0, folio_order(folio)))
-		goto out;
+		return true;
 
 	/* The device is fragmented: in pieces rather than not at all. */
 	done = vswap_back_missing(ci, folio);
 	if (done == missing)
-		goto out;
+		return true;
 
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
 	swap_cluster_unlock(ci);
 	vswap_charge_slots(folio, -(int)(missing - done));
-	vswap_refused(folio);
 	return false;
-out:
-	vswap_accepted();
-	return true;
 }
 
 /**

@@ -9,6 +9,8 @@
  * ZSWAP:  |----------- pointer to a zswap entry --------------|001|
  * SLOT:   |------------- offset --------------|type, 5 bits---|010|
  * LOST:   |------------------------ 0 ------------------------|011|
+ * FLIGHT: |----- pointer to what writes the data back --------|100|
+ * REFUSED:|---------------- hash of the content --------------|101|
  *         (other tags are free)
  *
  * - NONE: no data is stored. The slot is free, or zero-filled (the swap table
@@ -17,7 +19,11 @@
  * - ZSWAP: the data is compressed in RAM.
  * - SLOT: the data is in a slot of a swap device.
  * - LOST: the data was in such a slot, and could not be read when the device
- *   was to be taken away. Who needs it gets an I/O error.
+ *   was to be taken away. Reading it is an I/O error.
+ * - FLIGHT: as ZSWAP, and the data is being written to a device. The zswap entry
+ *   is found through the struct vswap_flight, until the writing ends.
+ * - REFUSED: as NONE, and the data is in memory because it does not compress and
+ *   there is no device for it. The hash tells whether it has changed since.
  *
  * The reverse map is in the swap table of the device. The word of a slot that
  * backs a virtual slot says which, and whether that is in use by the swap cache
@@ -43,12 +49,18 @@
  * @VSWAP_ZSWAP: a zswap entry
  * @VSWAP_SLOT:  a slot of a swap device
  * @VSWAP_LOST:  nothing, although there should be something
+ * @VSWAP_FLIGHT: a zswap entry that is being written back
+ * @VSWAP_REFUSED: nothing is stored, as it does not compress
+ * @VSWAP_NR_TAGS: number of tags
  */
 enum vswap_tag {
 	VSWAP_NONE	= 0,
 	VSWAP_ZSWAP	= 1,
 	VSWAP_SLOT	= 2,
 	VSWAP_LOST	= 3,
+	VSWAP_FLIGHT	= 4,
+	VSWAP_REFUSED	= 5,
+	VSWAP_NR_TAGS
 };
 
 static inline enum vswap_tag vswap_backing_tag(unsigned long word)
@@ -59,16 +71,40 @@ static inline enum vswap_tag vswap_backing_tag(unsigned long word)
 /* Is @word one that the functions below can have made? */
 static inline bool vswap_backing_is_valid(unsigned long word)
 {
-	if (vswap_backing_tag(word) == VSWAP_NONE ||
-	    vswap_backing_tag(word) == VSWAP_LOST)
+	switch (vswap_backing_tag(word)) {
+	case VSWAP_NONE:
+	case VSWAP_LOST:
 		return !(word >> VSWAP_TAG_BITS);
-	return vswap_backing_tag(word) <= VSWAP_SLOT && word >> VSWAP_TAG_BITS;
+	case VSWAP_ZSWAP:
+	case VSWAP_SLOT:
+	case VSWAP_FLIGHT:
+		return word >> VSWAP_TAG_BITS;
+	case VSWAP_REFUSED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static inline unsigned long vswap_zswap_to_backing(const void *entry)
 {
 	BUILD_BUG_ON(sizeof(unsigned long) != sizeof(void *));
 	return (unsigned long)entry | VSWAP_ZSWAP;
+}
+
+static inline unsigned long vswap_flight_to_backing(const void *flight)
+{
+	return (unsigned long)flight | VSWAP_FLIGHT;
+}
+
+static inline void *vswap_backing_to_flight(unsigned long word)
+{
+	return (void *)(word & ~VSWAP_TAG_MASK);
+}
+
+static inline unsigned long vswap_hash_to_backing(unsigned long hash)
+{
+	return (hash & ~VSWAP_TAG_MASK) | VSWAP_REFUSED;
 }
 
 static inline void *vswap_backing_to_zswap(unsigned long word)

@@ -2,19 +2,22 @@
 /*
  * Virtual swap: shared between the files of this directory.
  *
- * Layers, callers first: policy -> space -> tables; swapoff -> backing ->
- * slots; io reads only; stats below all.
+ * Layers, callers first: policy -> space -> tables; swapoff, writeback ->
+ * backing -> slots, refuse -> memcg; io reads only; stats below all.
  *
  * The locking rules:
  *
  * 1. A slot's backing word changes only under the lock of its cluster, and
  *    only (a) with the swap-cache folio of the slot locked, or (b) when the
- *    slot is freed: no swap count, no folio in the cache.
+ *    slot is freed: no swap count, no folio in the cache, or (c) when what is
+ *    in flight (writeback.c) lands.
  * 2. With that folio locked, or under writeback, the word may be read without
- *    the cluster lock. Else it is a hint, read under RCU.
+ *    the cluster lock, unless it says FLIGHT: that has to be overtaken first.
+ *    Otherwise it is a hint, read under RCU.
  * 3. The swap table word stays the only thing that is read locklessly.
- * 4. A cluster's tables are installed while the cluster is isolated (on no
- *    list, no slot in use) and taken away under its lock when it is empty.
+ * 4. A cluster's tables are installed under its lock, all of them, while it is
+ *    isolated (on no list, no slot in use), and taken away under its lock when it
+ *    is empty.
  * 5. vswap_space.grow_lock protects how far the array of clusters is mapped.
  *    It nests outside every cluster lock, and inside folio locks: reclaim
  *    grows the space. Nothing that enters reclaim runs under it.
@@ -26,11 +29,14 @@
  *    map alone whether the swap cache only uses a slot, and takes the folio's
  *    lock by trylock. That bit changes under the virtual cluster's lock.
  * 8. A slot in use keeps its device from being taken away: swapoff has to lock
- *    the folio and wait for its writeback to have the slot freed.
+ *    the folio and wait for its writeback to have the slot freed. A flight has
+ *    such a slot until it lands.
  *
  * Order: folio lock -> grow_lock -> virtual cluster lock -> si->lock,
  *			virtual cluster lock -> device's cluster lock -> si->lock,
- *			virtual cluster lock -> vswap_reserve_lock.
+ *			virtual cluster lock -> vswap_reserve_lock,
+ *			virtual cluster lock -> zswap's LRU lock.
+ * vswap_flight_lock is taken alone.
  */
 #ifndef _MM_VSWAP_INTERNAL_H
 #define _MM_VSWAP_INTERNAL_H
@@ -52,16 +58,15 @@
 
 /**
  * struct vswap_space - the array of virtual clusters, as far as it is mapped
- * @grow_lock: serialises growing and shrinking
+ * @grow_lock: serialises growing
  * @area: the address space of the whole array
  * @nr_pages: pages of the array that are mapped
  * @max_pages: pages that may be mapped at most
  * @nr_clusters: clusters that lie completely in mapped pages; the first one
  *		 is never used, so that no entry is SWAP_ENTRY_INVALID
- * @wq: growing, shrinking and filling the reserve; makes progress without
+ * @wq: growing, filling the reserve, writing back; makes progress without
  *	memory
  * @grow_work: map a page ahead of need, fill the reserve
- * @shrink_work: give back free pages at the end
  */
 struct vswap_space {
 	struct mutex grow_lock;		/* the fields below, and si->max */
@@ -71,18 +76,17 @@ struct vswap_space {
 	unsigned int nr_clusters;
 	struct workqueue_struct *wq;
 	struct work_struct grow_work;
-	struct delayed_work shrink_work;
 };
 
 extern struct vswap_space vswap_space;
 
 /* space.c */
 int vswap_grow(void);
-void vswap_shrink(void);
 long vswap_free_clusters(void);
 bool vswap_space_is_low(void);
+bool vswap_space_is_full(void);
+unsigned long vswap_slots_max(void);
 void vswap_kick_grow(void);
-void vswap_kick_shrink(void);
 
 /* tables.c */
 extern unsigned int vswap_reserve_target;
@@ -105,8 +109,6 @@ extern const char * const vswap_mode_names[];
 
 void vswap_set_mode(enum vswap_mode mode);
 bool vswap_active(void);
-void vswap_refused(struct folio *folio);
-void vswap_accepted(void);
 
 /* backing.c */
 unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
@@ -118,8 +120,102 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 			 const unsigned long *words, unsigned int nr);
 int vswap_charge_slots(struct folio *folio, int nr);
 
+/* writeback.c */
+struct zswap_entry *vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
+struct zswap_entry *vswap_flight_entry(unsigned long word);
+void vswap_resize_pool(bool wanted);
+int vswap_wait_for_flights(unsigned int type);
+
+/* refuse.c */
+void vswap_forget_refusals(void);
+void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr);
+bool vswap_all_refused(struct mem_cgroup *memcg);
+
+/* free.c */
+void vswap_zswap_free(struct zswap_entry **entries, unsigned int nr);
+
+/* memcg.c */
+#ifdef CONFIG_MEMCG
+bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
+void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
+struct mem_cgroup *vswap_memcg_get(unsigned short id);
+void vswap_memcg_put(struct mem_cgroup *memcg);
+int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
+int vswap_memcg_charge_id(unsigned short id, int nr);
+void vswap_memcg_event(struct mem_cgroup *memcg, enum vm_event_item event);
+struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg);
+bool vswap_memcg_allows(struct mem_cgroup *memcg);
+bool vswap_memcg_has_room(struct mem_cgroup *memcg);
+bool vswap_memcg_may_store(struct mem_cgroup *memcg);
+void vswap_memcg_count_refused(unsigned short id, int nr);
+struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
+unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
+#else
+static inline bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes,
+				       gfp_t gfp)
+{
+	*objcg = NULL;
+	return true;
+}
+
+static inline void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes) { }
+
+static inline struct mem_cgroup *vswap_memcg_get(unsigned short id)
+{
+	return NULL;
+}
+
+static inline void vswap_memcg_put(struct mem_cgroup *memcg) { }
+
+static inline int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
+{
+	return 0;
+}
+
+static inline int vswap_memcg_charge_id(unsigned short id, int nr)
+{
+	return 0;
+}
+
+static inline void vswap_memcg_event(struct mem_cgroup *memcg,
+				     enum vm_event_item event) { }
+
+static inline struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg)
+{
+	return NULL;
+}
+
+static inline bool vswap_memcg_allows(struct mem_cgroup *memcg)
+{
+	return true;
+}
+
+static inline bool vswap_memcg_has_room(struct mem_cgroup *memcg)
+{
+	return true;
+}
+
+static inline bool vswap_memcg_may_store(struct mem_cgroup *memcg)
+{
+	return true;
+}
+
+static inline void vswap_memcg_count_refused(unsigned short id, int nr) { }
+
+static inline struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg)
+{
+	return NULL;
+}
+
+static inline unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
+{
+	return 0;
+}
+#endif
+
 /* io.c */
 int vswap_io_init(void);
+bool vswap_slots_adjoin(swp_entry_t a, swp_entry_t b);
 
 /* stats.c */
 enum vswap_counter {
@@ -139,7 +235,7 @@ unsigned long vswap_metadata_bytes(void);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool vswap_may_alloc(int piece);
 bool vswap_wanted(struct folio *folio);
-void vswap_free_run(void **entries, unsigned int nr);
+void vswap_free_run(struct zswap_entry **entries, unsigned int nr);
 #endif
 
 /* verify.c */

@@ -39,6 +39,22 @@ swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx)
 }
 
 /**
+ * vswap_slots_adjoin - can two slots of devices be read or written as one piece?
+ * @a: a slot in use
+ * @b: another one
+ *
+ * Return: true if @b comes right after @a.
+ */
+bool vswap_slots_adjoin(swp_entry_t a, swp_entry_t b)
+{
+	if (b.val != a.val + 1)
+		return false;
+	/* A swap file may be in pieces itself. */
+	return __swap_entry_to_info(a)->flags & SWP_BLKDEV ||
+	       swap_entry_sector(b) == swap_entry_sector(a) + PAGE_SECTORS;
+}
+
+/**
  * vswap_run_length - how much of a folio is contiguous on the device?
  * @folio: the folio, as for vswap_device_entry()
  * @first: the page to start from
@@ -48,22 +64,16 @@ swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx)
 unsigned int vswap_run_length(struct folio *folio, unsigned int first)
 {
 	swp_entry_t entry = vswap_device_entry(folio, first);
-	sector_t sector;
 	unsigned int nr, i;
 
 	nr = vswap_backing_slot_run(vswap_folio_words(folio) + first,
 				    folio_nr_pages(folio) - first, UINT_MAX);
-	if (nr == 1 || __swap_entry_to_info(entry)->flags & SWP_BLKDEV)
+	if (__swap_entry_to_info(entry)->flags & SWP_BLKDEV)
 		return nr;
 
-	/* A swap file may be in pieces itself. */
-	sector = swap_entry_sector(entry);
-	for (i = 1; i < nr; i++) {
-		entry.val++;
-		if (swap_entry_sector(entry) !=
-		    sector + ((sector_t)i << (PAGE_SHIFT - SECTOR_SHIFT)))
+	for (i = 1; i < nr; i++, entry.val++)
+		if (!vswap_slots_adjoin(entry, (swp_entry_t){ entry.val + 1 }))
 			break;
-	}
 	return i;
 }
 
@@ -84,7 +94,7 @@ static unsigned long vswap_peek(swp_entry_t entry)
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(entry);
 	unsigned long *backing, word = 0;
 
-	/* Arrays of clusters that fall free stay until RCU readers are gone. */
+	/* Tables of clusters that fall free stay until RCU readers are gone. */
 	rcu_read_lock();
 	backing = READ_ONCE(ci->backing);
 	if (backing)
@@ -182,6 +192,7 @@ bool __vswap_same_device(swp_entry_t a, swp_entry_t b)
  * several pieces, and is finished when all of them are.
  */
 struct vswap_split {
+	struct folio *folio;
 	atomic_t pending;
 	bool failed;
 };
@@ -190,40 +201,48 @@ static mempool_t *vswap_split_pool;
 
 /**
  * vswap_split_alloc - prepare for I/O on a folio in pieces
+ * @folio: the folio
  * @nr: the number of pieces
  *
- * Context: May sleep until other I/O has finished.
- * Return: what to hand to vswap_split_end() with each piece.
+ * Context: May sleep until other I/O has finished, so that the caller should
+ * have submitted its own.
+ * Return: what to set as the split of each piece.
  */
-struct vswap_split *vswap_split_alloc(unsigned int nr)
+struct vswap_split *vswap_split_alloc(struct folio *folio, unsigned int nr)
 {
 	struct vswap_split *split = mempool_alloc(vswap_split_pool, GFP_NOIO);
 
 	atomic_set(&split->pending, nr);
+	split->folio = folio;
 	split->failed = false;
 	return split;
 }
 
 /**
  * vswap_split_end - a part of a folio was read or written
- * @split: from vswap_split_alloc()
- * @failed: whether that failed
+ * @sio: what was to do that
+ * @failed: whether that failed; for the last part, whether any of them did
  *
- * Return: -EINPROGRESS if it was not the last part; else -EIO if any of them
- * failed, or 0.
+ * Context: Any.
+ * Return: true if it was not the last part: then @sio is gone. Otherwise it
+ * stands for the whole folio now.
  */
-int vswap_split_end(struct vswap_split *split, bool failed)
+bool vswap_split_end(struct swap_iocb *sio, bool *failed)
 {
-	int err;
+	struct vswap_split *split = sio->split;
 
-	if (failed)
+	if (*failed)
 		WRITE_ONCE(split->failed, true);
-	if (!atomic_dec_and_test(&split->pending))
-		return -EINPROGRESS;
+	if (!atomic_dec_and_test(&split->pending)) {
+		mempool_free(sio, sio_pool);
+		return true;
+	}
 
-	err = split->failed ? -EIO : 0;
+	*failed = split->failed;
+	sio->len = folio_size(split->folio);
+	bvec_set_folio(&sio->bvecs[0], split->folio, sio->len, 0);
 	mempool_free(split, vswap_split_pool);
-	return err;
+	return false;
 }
 
 /**

@@ -14,6 +14,7 @@
 #include <kunit/visibility.h>
 
 #include "internal.h"
+#include "zswap.h"
 
 enum vswap_mode vswap_mode = VSWAP_AUTO;
 
@@ -38,10 +39,30 @@ unsigned int vswap_min_tiers = 2;
 unsigned int vswap_nr_tiers;
 
 /*
- * Who has a device alone and never had more does not even pay for asking
- * whether a slot is virtual.
+ * A machine with a device alone that never had more does not even pay for
+ * asking whether a slot is virtual.
  */
 DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
+/* Set when all places that ask have got their answer changed. */
+bool vswap_ready;
+
+static void vswap_use(void)
+{
+	static_branch_enable(&vswap_ever_used);
+	/* Whoever sees it finds the branches patched. */
+	smp_store_release(&vswap_ready, true);
+}
+
+/* Writeback needs a pool as long as there is a device and zswap is in use. */
+static void vswap_pool_work_fn(struct work_struct *work)
+{
+	if (vswap_si && vswap_devices_suffice())
+		vswap_use();
+	vswap_resize_pool(READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
+			  !zswap_never_enabled());
+}
+
+static DECLARE_WORK(vswap_pool_work, vswap_pool_work_fn);
 
 /**
  * vswap_policy_changed - have virtual slots available if they may be used now
@@ -53,18 +74,14 @@ DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
  */
 void vswap_policy_changed(void)
 {
-	if (vswap_si && (vswap_devices_suffice() ||
-			 (READ_ONCE(vswap_mode) != VSWAP_NEVER &&
-			  !zswap_never_enabled())))
-		static_branch_enable(&vswap_ever_used);
+	vswap_forget_refusals();
+	if (!vswap_si)
+		return;
+	if (vswap_devices_suffice() ||
+	    (READ_ONCE(vswap_mode) != VSWAP_NEVER && !zswap_never_enabled()))
+		vswap_use();
+	schedule_work(&vswap_pool_work);
 }
-
-static void vswap_policy_work_fn(struct work_struct *work)
-{
-	vswap_policy_changed();
-}
-
-static DECLARE_WORK(vswap_policy_work, vswap_policy_work_fn);
 
 /**
  * vswap_set_mode - say who is to use virtual slots from now on
@@ -115,8 +132,7 @@ void vswap_devices_changed(struct plist_head *devices)
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
 	WRITE_ONCE(vswap_nofs, nofs);
-	if (vswap_never_used() && vswap_devices_suffice())
-		schedule_work(&vswap_policy_work);
+	schedule_work(&vswap_pool_work);
 }
 
 /**
@@ -153,88 +169,23 @@ bool vswap_active(void)
 }
 
 /*
- * Pages that nobody took since one was taken. Data that does not compress stays
- * in memory; when all anonymous pages have met that fate in a row, and again,
- * nothing can be swapped out. Saying so for a while lets the OOM killer do its
- * work at once instead of after minutes of trying. It holds for the pages that
- * were there: when some are gone, new, or were read in, it is worth another try.
+ * See vswap_can_swap(): what reclaim asks besides whether there is room on
+ * devices. With the pool full, at a limit, or with nothing left that compresses,
+ * it would try in vain for ever.
  */
-static atomic_long_t vswap_refusals;
-static unsigned long vswap_refusing_until = INITIAL_JIFFIES;
-static unsigned long vswap_refused_anon;
-
-#define VSWAP_REFUSING_TIME	HZ
-
-static unsigned long vswap_anon_pages(void)
+bool __vswap_can_swap(struct mem_cgroup *memcg)
 {
-	return global_node_page_state(NR_INACTIVE_ANON) +
-	       global_node_page_state(NR_ACTIVE_ANON);
-}
-
-static bool vswap_is_refusing(void)
-{
-	unsigned long anon, known;
-
-	if (likely(!time_before(jiffies, READ_ONCE(vswap_refusing_until))))
-		return false;
-	anon = vswap_anon_pages();
-	known = READ_ONCE(vswap_refused_anon);
-	return anon <= known + known / 16 && anon >= known - known / 16;
-}
-
-/**
- * vswap_refused - there is nothing that takes the data of a folio
- * @folio: the folio that was to be written out; it has to stay in memory
- *
- * Context: @folio is locked and in the swap cache at virtual slots.
- */
-void vswap_refused(struct folio *folio)
-{
-	unsigned long anon = vswap_anon_pages();
-
-	if (atomic_long_add_return(folio_nr_pages(folio), &vswap_refusals) >
-	    2 * anon) {
-		atomic_long_set(&vswap_refusals, 0);
-		WRITE_ONCE(vswap_refused_anon, anon);
-		WRITE_ONCE(vswap_refusing_until, jiffies + VSWAP_REFUSING_TIME);
-	}
-}
-
-/**
- * vswap_accepted - data went behind a virtual slot
- *
- * Context: Any.
- */
-void vswap_accepted(void)
-{
-	if (atomic_long_read(&vswap_refusals))
-		atomic_long_set(&vswap_refusals, 0);
-}
-
-/**
- * vswap_can_swap - would a virtual slot find something to back it?
- * @memcg: whose pages are to be swapped out, or NULL for anybody's
- *
- * The question that reclaim asks besides the one about room on devices. When
- * the pool is full this says no, or reclaim would try in vain for ever.
- *
- * Return: true if zswap is likely to take a page.
- */
-bool vswap_can_swap(struct mem_cgroup *memcg)
-{
-	if (!vswap_uses_zswap() || !zswap_has_room())
-		return false;
-	/* Who shares the machine with such data must not pay for it. */
-	if (!memcg || mem_cgroup_is_root(memcg))
-		return !vswap_is_refusing();
-	return mem_cgroup_may_zswap(memcg, false);
+	return vswap_uses_zswap() && zswap_has_room() && !vswap_space_is_full() &&
+	       vswap_memcg_allows(memcg) && vswap_memcg_has_room(memcg) &&
+	       !vswap_all_refused(memcg);
 }
 
 /* Is something gained from virtual slots for the pages of @memcg? */
 static bool vswap_gains(struct mem_cgroup *memcg)
 {
-	return vswap_devices_suffice() ||
-	       (vswap_uses_zswap() && mem_cgroup_may_zswap(memcg, false));
+	return vswap_memcg_allows(memcg) &&
+	       (vswap_devices_suffice() ||
+		(vswap_uses_zswap() && vswap_memcg_may_store(memcg)));
 }
 
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
@@ -268,14 +219,17 @@ bool __vswap_prepare_alloc(struct folio *folio)
 	return true;
 }
 
-/**
- * vswap_may_write_back - is there a place that zswap can write entries to?
- *
- * Return: true with a swap device; it may be full.
+/*
+ * See vswap_may_write_back(). Entries of direct slots have their place on a
+ * device; with them alone it does not matter whether there is room for others.
  */
-bool vswap_may_write_back(void)
+bool __vswap_may_write_back(struct mem_cgroup *memcg)
 {
-	return READ_ONCE(total_swap_pages) > 0;
+	if (!READ_ONCE(total_swap_pages))
+		return false;
+	if (!memcg || READ_ONCE(vswap_mode) == VSWAP_NEVER)
+		return true;
+	return mem_cgroup_get_nr_swap_pages(memcg) > 0;
 }
 
 /*
@@ -285,13 +239,11 @@ bool vswap_may_write_back(void)
  */
 #define VSWAP_OVERCOMMIT_RATIO	2
 
-/**
- * vswap_overcommit_pages - what OVERCOMMIT_GUESS may count on besides RAM
- *
- * Return: a conservative guess of how many pages zswap can hold without a
- * swap device, 0 when virtual slots are not used.
+/*
+ * See vswap_overcommit_pages(): a conservative guess of what zswap can hold
+ * without a swap device, 0 when virtual slots are not used.
  */
-unsigned long vswap_overcommit_pages(void)
+unsigned long __vswap_overcommit_pages(void)
 {
 	return vswap_uses_zswap() ? zswap_max_pages() * VSWAP_OVERCOMMIT_RATIO : 0;
 }

@@ -17,13 +17,13 @@
 #include "internal.h"
 
 /**
- * vswap_set_rmap - note which virtual slots a device's slots will back
+ * __vswap_set_rmap - note which virtual slots a device's slots will back
  * @ci: the cluster of the device, locked
  * @ci_off: the first of its slots
  * @nr: their number
  * @virt: the first of the virtual slots
  */
-void vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
+void __vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
 		    unsigned int nr, swp_entry_t virt)
 {
 	unsigned long offset = swp_offset(virt);
@@ -121,7 +121,7 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 		for (len = 1; i + len < nr; len++)
 			if (__swap_cgroup_get(ci, ci_off + i + len) != id)
 				break;
-		mem_cgroup_charge_slots(id, -(int)len);
+		vswap_memcg_charge_id(id, -(int)len);
 	}
 
 	for (i = 0; i < nr; i += run) {
@@ -149,42 +149,5 @@ static unsigned short vswap_owner(struct folio *folio)
  */
 int vswap_charge_slots(struct folio *folio, int nr)
 {
-	return mem_cgroup_charge_slots(vswap_owner(folio), nr);
-}
-
-/**
- * vswap_reserve_slot - allocate and charge a slot of a device
- * @folio: the folio of order 0 that is to be written there; it is locked and in
- *	   the swap cache at a virtual slot
- *
- * The slot does not back the virtual slot yet.
- *
- * Return: the slot, or an empty entry. An entry that is not virtual already has
- * a place on a device, which is returned.
- */
-swp_entry_t vswap_reserve_slot(struct folio *folio)
-{
-	swp_entry_t slot;
-
-	if (!vswap_folio(folio))
-		return folio->swap;
-	if (vswap_charge_slots(folio, 1))
-		return (swp_entry_t){};
-	slot = swap_alloc_backing(folio->swap, 0);
-	if (!slot.val)
-		vswap_charge_slots(folio, -1);
-	return slot;
-}
-
-/**
- * vswap_cancel_slot - give back what vswap_reserve_slot() returned
- * @folio: the folio, still locked
- * @slot: the slot
- */
-void vswap_cancel_slot(struct folio *folio, swp_entry_t slot)
-{
-	if (!vswap_folio(folio))
-		return;
-	swap_free_backing(slot, 1);
-	vswap_charge_slots(folio, -1);
+	return vswap_memcg_charge_id(vswap_owner(folio), nr);
 }

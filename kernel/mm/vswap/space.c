@@ -4,9 +4,12 @@
  *
  * The device is an ordinary swap_info_struct whose array of clusters lies in a
  * sparse vmalloc area: addresses for all of it are reserved once, pages are
- * mapped as the space grows and unmapped as its end falls free. So a cluster
- * is found by address arithmetic, as on any swap device, and si->max says how
- * far the array is mapped.
+ * mapped as the space grows. So a cluster is found by address arithmetic, as on
+ * any swap device, and si->max says how far the array is mapped.
+ *
+ * The array does not shrink: it takes 0.11 byte for each slot that was ever in
+ * use at the same time, and giving pages of it back would be a special case in
+ * every lockless lookup. The tables of clusters are freed when they are empty.
  */
 #define pr_fmt(fmt) "vswap: " fmt
 
@@ -28,11 +31,12 @@
 #define MODULE_PARAM_PREFIX "vswap."
 
 /*
- * Each slot in use holds a reference on a 16-bit memcg id: 8 TiB of slots keep
- * the count far from overflowing. KASAN allocates shadow memory for all of a
- * vmalloc area when it is reserved, so that a debug kernel reserves less.
+ * Each slot in use holds a reference on a memcg id, which is counted in an int,
+ * and so do slots of devices. KASAN allocates shadow memory for all of a vmalloc
+ * area when it is reserved, so that a debug kernel reserves less.
  */
-static unsigned int vswap_max_gb = IS_ENABLED(CONFIG_KASAN_VMALLOC) ? 64 : 8192;
+#define VSWAP_MAX_SLOTS	(INT_MAX / 2)
+static unsigned int vswap_max_gb = IS_ENABLED(CONFIG_KASAN_VMALLOC) ? 64 : 4096;
 module_param_named(max_gb, vswap_max_gb, uint, 0444);
 MODULE_PARM_DESC(max_gb, "Size in GiB up to which the virtual swap space grows");
 
@@ -83,6 +87,29 @@ static long vswap_low_clusters(void)
 bool vswap_space_is_low(void)
 {
 	return vswap_free_clusters() <= vswap_low_clusters();
+}
+
+/**
+ * vswap_slots_max - how far may the space grow?
+ *
+ * Return: slots.
+ */
+unsigned long vswap_slots_max(void)
+{
+	return ((unsigned long)vswap_clusters_in(vswap_space.max_pages) - 1) *
+	       SWAPFILE_CLUSTER;
+}
+
+/**
+ * vswap_space_is_full - is it in vain to look for a free slot?
+ *
+ * Return: true if the space has reached its limit and nearly all of it is used.
+ */
+bool vswap_space_is_full(void)
+{
+	return unlikely(READ_ONCE(vswap_space.nr_pages) == vswap_space.max_pages) &&
+	       vswap_free_clusters() <= 0 &&
+	       vswap_counted(VSWAP_NR_USED) + SWAPFILE_CLUSTER > vswap_slots_max();
 }
 
 static void vswap_add_clusters(unsigned int first, unsigned int end)
@@ -148,6 +175,8 @@ int vswap_grow(void)
 	struct page *page;
 	int err = 0;
 
+	if (READ_ONCE(vswap_space.nr_pages) == vswap_space.max_pages)
+		return -ENOSPC;
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO | __GFP_HIGH |
 			  __GFP_NOMEMALLOC | __GFP_NOWARN);
 	if (!page)
@@ -177,172 +206,11 @@ static void vswap_grow_work(struct work_struct *work)
 /**
  * vswap_kick_grow - have the space grown and the reserve filled, soon
  *
- * Context: Any.
+ * Context: Any; the device has been set up.
  */
 void vswap_kick_grow(void)
 {
 	queue_work(vswap_space.wq, &vswap_space.grow_work);
-}
-
-/*
- * Shrinking. A free page's worth of clusters at the end is taken off the free
- * list, which keeps allocation away; then si->max is lowered, which keeps those
- * away who look up an entry that they have no reference to. Who was looking
- * already holds a reference on the device (get_swap_device()) or is in an RCU
- * read-side section. The page is unmapped once they are gone; should they stay,
- * the clusters are put back.
- */
-
-/* How many pages should stay mapped, were all clusters beyond them free? */
-static unsigned int vswap_target_pages(void)
-{
-	unsigned int want = 1 + vswap_nr_tables() + 2 * vswap_low_clusters();
-	unsigned int nr = DIV_ROUND_UP(want * sizeof(struct swap_cluster_info),
-				       PAGE_SIZE);
-
-	return nr;
-}
-
-static bool vswap_isolate_cluster(struct swap_cluster_info *ci)
-{
-	bool isolated = false;
-
-	spin_lock(&ci->lock);
-	spin_lock(&vswap_si->lock);
-	if (ci->flags == CLUSTER_FLAG_FREE) {
-		list_del(&ci->list);
-		ci->flags = CLUSTER_FLAG_NONE;
-		isolated = true;
-	}
-	spin_unlock(&vswap_si->lock);
-	spin_unlock(&ci->lock);
-	return isolated;
-}
-
-static void vswap_putback_clusters(unsigned int first, unsigned int end)
-{
-	struct swap_cluster_info *ci;
-
-	for (; first < end; first++) {
-		ci = &vswap_si->cluster_info[first];
-		spin_lock(&ci->lock);
-		spin_lock(&vswap_si->lock);
-		list_add_tail(&ci->list, &vswap_si->free_clusters);
-		ci->flags = CLUSTER_FLAG_FREE;
-		spin_unlock(&vswap_si->lock);
-		spin_unlock(&ci->lock);
-	}
-}
-
-/* Take all clusters from @first to @end off the free list, or none of them. */
-static bool vswap_isolate_clusters(unsigned int first, unsigned int end)
-{
-	unsigned int nr;
-
-	for (nr = end; nr > first; nr--) {
-		if (!vswap_isolate_cluster(&vswap_si->cluster_info[nr - 1])) {
-			vswap_putback_clusters(nr, end);
-			return false;
-		}
-	}
-	return true;
-}
-
-/*
- * Wait until nobody who got a reference on the device before si->max was
- * lowered still has it. References of those who come later are none of our
- * business, but they cannot be told apart: at some moment there must be none.
- */
-static bool vswap_wait_for_users(void)
-{
-	struct percpu_ref *users = &vswap_si->users;
-	bool idle = false;
-	int tries;
-
-	/* Waits for RCU readers, too. */
-	percpu_ref_switch_to_atomic_sync(users);
-	for (tries = 0; tries < 10; tries++) {
-		/* Pairs with the full barrier of percpu_ref_tryget_live(). */
-		smp_mb();
-		idle = atomic_long_read(&users->data->count) == 1;
-		if (idle)
-			break;
-		schedule_timeout_uninterruptible(1);
-	}
-	percpu_ref_switch_to_percpu(users);
-	return idle;
-}
-
-static void vswap_unmap_pages(unsigned int first, unsigned int end)
-{
-	struct page *page;
-
-	for (; end > first; end--) {
-		unsigned long addr = vswap_page_addr(end - 1);
-
-		page = vmalloc_to_page((void *)addr);
-		vm_area_unmap_pages(vswap_space.area, addr, addr + PAGE_SIZE);
-		kmemleak_free(page_address(page));
-		__free_page(page);
-		count_vm_event(VSWAP_SHRINK);
-	}
-}
-
-/**
- * vswap_shrink - give back free pages at the end of the array
- *
- * Context: Process context, no locks held. Sleeps for a grace period of RCU.
- */
-void vswap_shrink(void)
-{
-	unsigned int target, nr_pages, old_clusters, nr_clusters;
-
-	mutex_lock(&vswap_space.grow_lock);
-	target = vswap_target_pages();
-	nr_pages = vswap_space.nr_pages;
-	old_clusters = vswap_space.nr_clusters;
-
-	while (nr_pages > target &&
-	       vswap_isolate_clusters(vswap_clusters_in(nr_pages - 1),
-				      vswap_clusters_in(nr_pages)))
-		nr_pages--;
-	if (nr_pages == vswap_space.nr_pages)
-		goto unlock;
-
-	nr_clusters = vswap_clusters_in(nr_pages);
-	WRITE_ONCE(vswap_space.nr_clusters, nr_clusters);
-	WRITE_ONCE(vswap_si->max, nr_clusters * SWAPFILE_CLUSTER);
-
-	if (vswap_wait_for_users()) {
-		vswap_unmap_pages(nr_pages, vswap_space.nr_pages);
-		vswap_space.nr_pages = nr_pages;
-		trace_vswap_resize(nr_pages, nr_clusters);
-	} else {
-		/* As in vswap_add_clusters(). */
-		smp_store_release(&vswap_si->max,
-				  old_clusters * SWAPFILE_CLUSTER);
-		vswap_putback_clusters(nr_clusters, old_clusters);
-		WRITE_ONCE(vswap_space.nr_clusters, old_clusters);
-	}
-unlock:
-	mutex_unlock(&vswap_space.grow_lock);
-}
-
-static void vswap_shrink_work(struct work_struct *work)
-{
-	vswap_shrink();
-}
-
-/**
- * vswap_kick_shrink - a cluster fell free: the space may be larger than need be
- *
- * Context: Any.
- */
-void vswap_kick_shrink(void)
-{
-	if (READ_ONCE(vswap_space.nr_pages) > vswap_target_pages())
-		queue_delayed_work(vswap_space.wq, &vswap_space.shrink_work,
-				   HZ / 5);
 }
 
 static struct vm_struct * __init vswap_reserve_area(void)
@@ -351,7 +219,7 @@ static struct vm_struct * __init vswap_reserve_area(void)
 
 	/* Offsets are unsigned int, and limited by what fits in an entry. */
 	max = min3((unsigned long)vswap_max_gb << (30 - PAGE_SHIFT),
-		   swapfile_maximum_size, (unsigned long)UINT_MAX);
+		   swapfile_maximum_size, (unsigned long)VSWAP_MAX_SLOTS);
 	max = round_down(max, SWAPFILE_CLUSTER);
 	if (max < 2 * SWAPFILE_CLUSTER)
 		return NULL;
@@ -400,7 +268,6 @@ static int __init vswap_init(void)
 
 	vswap_space.wq = alloc_workqueue("vswap", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	INIT_WORK(&vswap_space.grow_work, vswap_grow_work);
-	INIT_DELAYED_WORK(&vswap_space.shrink_work, vswap_shrink_work);
 	vswap_space.area = vswap_reserve_area();
 	if (!vswap_space.wq || !vswap_space.area)
 		goto err;
@@ -422,6 +289,7 @@ err:
 		free_vm_area(vswap_space.area);
 	if (vswap_space.wq)
 		destroy_workqueue(vswap_space.wq);
+	vswap_space.wq = NULL;
 	pr_err("not available: %pe\n", ERR_PTR(err));
 	return err;
 }

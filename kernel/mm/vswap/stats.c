@@ -39,12 +39,12 @@ unsigned long vswap_counted(enum vswap_counter counter)
 }
 
 /**
- * __vswap_account_alloc - account for virtual slots that were allocated
+ * __vswap_range_alloc - account for virtual slots that were allocated
  * @folio: the folio that is now in the swap cache at them
  *
  * Context: The cluster is locked.
  */
-void __vswap_account_alloc(struct folio *folio)
+void __vswap_range_alloc(struct folio *folio)
 {
 	unsigned int nr = folio_nr_pages(folio);
 
@@ -68,14 +68,6 @@ void __vswap_range_free(unsigned long offset, unsigned int nr)
 		arch_swap_invalidate_page(vswap_type, offset + i);
 	vswap_count(VSWAP_NR_USED, -(long)nr);
 	count_vm_events(VSWAP_FREE, nr);
-}
-
-/* How far the space may grow, in slots. */
-static unsigned long vswap_slots_max(void)
-{
-	return ((unsigned long)vswap_space.max_pages << PAGE_SHIFT) /
-	       sizeof(struct swap_cluster_info) * SWAPFILE_CLUSTER -
-	       SWAPFILE_CLUSTER;
 }
 
 /* Slots whose data is nowhere but in the swap cache. */
@@ -114,6 +106,7 @@ VSWAP_ATTR_RO(zero, vswap_counted(VSWAP_NR_ZERO));
 VSWAP_ATTR_RO(zswap, vswap_counted(VSWAP_NR_ZSWAP));
 VSWAP_ATTR_RO(physical, vswap_counted(VSWAP_NR_PHYSICAL));
 VSWAP_ATTR_RO(cached, vswap_cached());
+VSWAP_ATTR_RO(refused, atomic_long_read(&vswap_refusals.nr));
 VSWAP_ATTR_RO(metadata_bytes, vswap_metadata_bytes());
 
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
@@ -143,6 +136,7 @@ static struct attribute *vswap_attrs[] = {
 	&zswap_attr.attr,
 	&physical_attr.attr,
 	&cached_attr.attr,
+	&refused_attr.attr,
 	&metadata_bytes_attr.attr,
 	NULL,
 };

@@ -20,10 +20,11 @@
 
 #include "../internal.h"
 #include "internal.h"
+#include "zswap.h"
 
 #define VSWAP_EVACUATE_BATCH	128
 
-/* Not to kill anybody for the memory: swapoff fails instead. */
+/* Nobody is killed for lack of memory: swapoff fails instead. */
 #define VSWAP_EVACUATE_GFP	(GFP_HIGHUSER_MOVABLE | __GFP_RETRY_MAYFAIL | \
 				 __GFP_NOWARN)
 
@@ -34,6 +35,19 @@ struct vswap_batch {
 	unsigned int nr;
 	struct swap_io_ctx ctx;
 };
+
+/* Is there so little memory left that nothing more should be kept in it? */
+static bool vswap_memory_is_short(void)
+{
+	return si_mem_available() < (long)(totalram_pages() / 16);
+}
+
+static struct folio *vswap_alloc_folio(swp_entry_t entry, gfp_t gfp)
+{
+	return swap_cache_alloc_folio(entry, gfp, BIT(0), NULL,
+				      get_task_policy(current),
+				      NO_INTERLEAVE_INDEX);
+}
 
 /* Add the folio at virtual slot @entry; have it read unless it is cached. */
 static int vswap_batch_add(struct vswap_batch *batch, swp_entry_t entry)
@@ -46,9 +60,13 @@ static int vswap_batch_add(struct vswap_batch *batch, swp_entry_t entry)
 			__clear_bit(batch->nr, batch->read);
 			goto add;
 		}
-		folio = swap_cache_alloc_folio(entry, VSWAP_EVACUATE_GFP, BIT(0),
-					       NULL, get_task_policy(current),
-					       NO_INTERLEAVE_INDEX);
+		folio = vswap_alloc_folio(entry, VSWAP_EVACUATE_GFP);
+		/*
+		 * With memory left, it is the owner who has reached a limit: it
+		 * pays, with a task of its own if need be, as ever at swapoff.
+		 */
+		if (PTR_ERR(folio) == -ENOMEM && !vswap_memory_is_short())
+			folio = vswap_alloc_folio(entry, GFP_HIGHUSER_MOVABLE);
 	} while (PTR_ERR(folio) == -EEXIST);
 
 	/* Freed in the meantime? */
@@ -156,12 +174,6 @@ static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 	return kept;
 }
 
-/* Is there so little memory left that nothing more should be kept in it? */
-static bool vswap_memory_is_short(void)
-{
-	return si_mem_available() < (long)(totalram_pages() / 16);
-}
-
 static int vswap_batch_evacuate(struct vswap_batch *batch,
 				struct swap_info_struct *si, unsigned int offset)
 {
@@ -233,7 +245,7 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
 }
 
 /**
- * vswap_evacuate - move what backs virtual slots off a device
+ * __vswap_evacuate - move what backs virtual slots off a device
  * @si: the device; nothing can be allocated there any more
  *
  * Context: Process context, no locks held.
@@ -241,13 +253,11 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
  * data fits nowhere else, -EINTR after a signal. What was moved stays where it
  * is then, and the device can be used as before.
  */
-int vswap_evacuate(struct swap_info_struct *si)
+int __vswap_evacuate(struct swap_info_struct *si)
 {
 	struct vswap_batch *batch;
 	long met;
 
-	if (!vswap_si)
-		return 0;
 	if (!vswap_fits_elsewhere(si))
 		return -ENOMEM;
 	batch = kzalloc_obj(*batch, GFP_KERNEL);
@@ -255,8 +265,12 @@ int vswap_evacuate(struct swap_info_struct *si)
 		return -ENOMEM;
 
 	do {
-		met = vswap_evacuate_pass(si, batch);
+		met = vswap_wait_for_flights(si->type);
+		if (!met)
+			met = vswap_evacuate_pass(si, batch);
 	} while (met > 0);
+	if (met == -ERESTARTSYS)
+		met = -EINTR;
 	kfree(batch);
 	return met;
 }

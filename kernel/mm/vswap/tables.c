@@ -33,7 +33,7 @@ static struct vswap_tables vswap_reserve[VSWAP_RESERVE_MAX];
 static unsigned int vswap_nr_reserve;
 unsigned int vswap_reserve_target __ro_after_init;
 
-/* Where a swap table is not a page; see vswap_alloc_backing(). */
+/* Where a swap table is not a page; see vswap_alloc_array(). */
 static struct kmem_cache *vswap_backing_cachep __ro_after_init;
 
 /* Clusters that have tables, whether slots of them are in use or not. */
@@ -89,38 +89,49 @@ VISIBLE_IF_KUNIT bool vswap_may_alloc(int piece)
 }
 
 /*
- * Lockless readers may look into an array that is used again. They must then
- * find words of the same kind there, so arrays that are not freed through RCU,
- * as pages are, do not share a slab cache with the swap tables.
+ * Swap tables may be lent to a cluster of a device, and are of the same kind as
+ * those. Lockless readers may look into a table that is used again, and must
+ * then find words of the same kind there: arrays of backing words have a slab
+ * cache of their own where they are not pages, which are freed through RCU.
  */
-static unsigned long *vswap_alloc_backing(gfp_t gfp)
+static void *vswap_alloc_array(struct kmem_cache *cache, gfp_t gfp)
 {
-	if (SWP_TABLE_USE_PAGE)
-		return (unsigned long *)swap_table_alloc(gfp);
-	return kmem_cache_zalloc(vswap_backing_cachep, gfp);
+	struct folio *folio;
+
+	if (!SWP_TABLE_USE_PAGE)
+		return kmem_cache_zalloc(cache, gfp);
+	folio = folio_alloc(gfp | __GFP_ZERO, 0);
+	return folio ? folio_address(folio) : NULL;
 }
 
-static void vswap_free_backing(unsigned long *backing, bool installed)
+static void vswap_put_array_rcu(struct rcu_head *head)
 {
-	if (SWP_TABLE_USE_PAGE)
-		swap_table_free((struct swap_table *)backing, installed);
+	folio_put(page_folio(container_of(head, struct page, rcu_head)));
+}
+
+static void vswap_free_array(struct kmem_cache *cache, void *array, bool installed)
+{
+	if (!array)
+		return;
+	if (!SWP_TABLE_USE_PAGE)
+		kmem_cache_free(cache, array);
+	else if (installed)
+		call_rcu(&virt_to_page(array)->rcu_head, vswap_put_array_rcu);
 	else
-		kmem_cache_free(vswap_backing_cachep, backing);
+		folio_put(virt_to_folio(array));
 }
 
 /*
  * A set that was installed is freed with @installed: readers may still look at
- * its swap table and backing words. Else it is freed at once: through RCU, each
- * failure to get all pieces would hold more pages hostage when there are none
- * left.
+ * its swap table and backing words. Otherwise it is freed at once: through RCU,
+ * each failure to get all pieces would hold more pages hostage when there are
+ * none left.
  */
 static void vswap_free_tables(struct vswap_tables *t, bool installed)
 {
 	kfree(t->memcg);
-	if (t->backing)
-		vswap_free_backing(t->backing, installed);
-	if (t->table)
-		swap_table_free(t->table, installed);
+	vswap_free_array(vswap_backing_cachep, t->backing, installed);
+	vswap_free_array(swap_table_cachep, t->table, installed);
 }
 
 static bool vswap_alloc_tables(struct vswap_tables *t, gfp_t gfp)
@@ -129,9 +140,9 @@ static bool vswap_alloc_tables(struct vswap_tables *t, gfp_t gfp)
 	*t = (struct vswap_tables){};
 
 	if (vswap_may_alloc(VSWAP_PIECE_TABLE))
-		t->table = swap_table_alloc(gfp);
+		t->table = vswap_alloc_array(swap_table_cachep, gfp);
 	if (t->table && vswap_may_alloc(VSWAP_PIECE_BACKING))
-		t->backing = vswap_alloc_backing(gfp);
+		t->backing = vswap_alloc_array(vswap_backing_cachep, gfp);
 	if (t->backing && !vswap_want_memcg_table())
 		return true;
 	if (t->backing && vswap_may_alloc(VSWAP_PIECE_MEMCG))
@@ -183,7 +194,7 @@ void vswap_reserve_fill(void)
 	struct vswap_tables t;
 
 	while (vswap_nr_reserved() < vswap_reserve_target) {
-		if (!vswap_alloc_tables(&t, GFP_KERNEL))
+		if (!vswap_alloc_tables(&t, GFP_KERNEL | __GFP_NORETRY))
 			return;
 		if (!vswap_reserve_put(&t))
 			vswap_free_tables(&t, false);
@@ -205,94 +216,111 @@ void __init vswap_tables_init(void)
 	vswap_reserve_target = min(1 + num_possible_cpus(), VSWAP_RESERVE_MAX);
 }
 
+/* See is_vswap_cluster(). */
+bool __is_vswap_cluster(const struct swap_cluster_info *ci)
+{
+	return (const void *)ci >= vswap_space.area->addr &&
+	       (const void *)ci < vswap_space.area->addr +
+				  ((unsigned long)vswap_space.max_pages << PAGE_SHIFT);
+}
+
+static void vswap_install_tables(struct swap_cluster_info *ci,
+				 const struct vswap_tables *t,
+				 struct obj_cgroup *objcg)
+{
+	lockdep_assert_held(&ci->lock);
+	ci->objcg = objcg;
+#ifdef CONFIG_MEMCG
+	ci->memcg_table = t->memcg;
+#endif
+	/* vswap_peek() must find its words zeroed. */
+	smp_store_release(&ci->backing, t->backing);
+	rcu_assign_pointer(ci->table, (atomic_long_t *)t->table);
+}
+
 /**
  * vswap_cluster_populate - give a cluster its tables
  * @ci: the cluster, isolated
- * @gfp: with __GFP_DIRECT_RECLAIM, the caller has failed without before
+ * @gfp: if it allows to sleep, the caller has failed without before
  *
- * Context: With @ci locked if @gfp does not allow to sleep.
- * Return: 0, or -ENOMEM if there is no memory and the reserve is empty.
+ * They are charged to the active memcg, see vswap_charge_to().
+ *
+ * Context: @ci is locked unless @gfp allows to sleep.
+ * Return: 0, or -ENOMEM if there is no memory and the reserve is empty, or the
+ * group may not have more.
  */
 int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 {
+	struct obj_cgroup *objcg;
 	struct vswap_tables t;
 
 	VM_WARN_ON_ONCE(ci->flags || ci->count || ci->backing);
 
-	if (!vswap_alloc_tables(&t, gfp) && !vswap_reserve_take(&t))
+	if (!vswap_charge_tables(&objcg, vswap_table_bytes(), gfp | __GFP_NOWARN))
 		return -ENOMEM;
+	if (!vswap_alloc_tables(&t, gfp) && !vswap_reserve_take(&t)) {
+		vswap_uncharge_tables(objcg, vswap_table_bytes());
+		return -ENOMEM;
+	}
 
 	atomic_long_inc(&vswap_tables_used);
 	if (vswap_space_is_low())
 		vswap_kick_grow();
-#ifdef CONFIG_MEMCG
-	ci->memcg_table = t.memcg;
-#endif
-	/* vswap_peek() must find its words zeroed. */
-	smp_store_release(&ci->backing, t.backing);
-	rcu_assign_pointer(ci->table, (atomic_long_t *)t.table);
+	if (gfpflags_allow_blocking(gfp))
+		spin_lock(&ci->lock);
+	vswap_install_tables(ci, &t, objcg);
+	if (gfpflags_allow_blocking(gfp))
+		spin_unlock(&ci->lock);
+	return 0;
+}
+
+/*
+ * Memory is short when data is written to a device just as when it gets its
+ * virtual slot, and a device that is used late has no tables yet. See
+ * vswap_lend_tables(); @ci is isolated and not locked.
+ */
+int __vswap_lend_tables(struct swap_cluster_info *ci)
+{
+	struct vswap_tables t;
+
+	/* Where a cluster needs more than there is in a set, it does without. */
+	if (!SWAP_TABLE_HAS_ZEROFLAG || !vswap_reserve_take(&t))
+		return -ENOMEM;
+
+	spin_lock(&ci->lock);
+	vswap_install_tables(ci, &(struct vswap_tables){
+				.table = t.table, .memcg = t.memcg }, NULL);
+	spin_unlock(&ci->lock);
+
+	/* It may have been in use before. */
+	vswap_free_array(vswap_backing_cachep, t.backing, true);
 	return 0;
 }
 
 /**
- * vswap_alloc_rmap_table - allocate the table of a device's cluster
- * @gfp: as for vswap_cluster_populate()
- *
- * For slots that back virtual ones: the table will have reverse map words only.
- * Memory is short when data is written to a device just as when it gets its
- * virtual slot, and a device that is used late has no tables yet.
- *
- * Context: With the cluster locked if @gfp does not allow to sleep.
- * Return: the table, or NULL if there is no memory and the reserve is empty.
- */
-struct swap_table *vswap_alloc_rmap_table(gfp_t gfp)
-{
-	struct swap_table *table = NULL;
-	struct vswap_tables t;
-
-	if (vswap_may_alloc(VSWAP_PIECE_TABLE))
-		table = swap_table_alloc(gfp);
-	if (!table && vswap_reserve_take(&t)) {
-		table = t.table;
-		t.table = NULL;
-		/* The rest may have been in use before. */
-		vswap_free_tables(&t, true);
-	}
-	return table;
-}
-
-/**
- * vswap_cluster_depopulate - take the tables of a virtual cluster away
+ * __vswap_cluster_depopulate - take the tables of a virtual cluster away
  * @ci: the cluster, without slots in use
  *
  * Context: @ci is locked.
- * Return: false if it is not a virtual cluster with tables; nothing was done.
  */
-bool vswap_cluster_depopulate(struct swap_cluster_info *ci)
+void __vswap_cluster_depopulate(struct swap_cluster_info *ci)
 {
-	struct vswap_tables t;
-
-	if (!ci->backing)
-		return false;
+	struct vswap_tables t = {
+		.table = (struct swap_table *)rcu_access_pointer(ci->table),
+		.backing = ci->backing,
+	};
 
 	lockdep_assert_held(&ci->lock);
-	t.table = (struct swap_table *)rcu_access_pointer(ci->table);
-	t.backing = ci->backing;
-	t.memcg = NULL;
 	rcu_assign_pointer(ci->table, NULL);
 	WRITE_ONCE(ci->backing, NULL);
 #ifdef CONFIG_MEMCG
 	t.memcg = ci->memcg_table;
 	ci->memcg_table = NULL;
 #endif
-#if !SWAP_TABLE_HAS_ZEROFLAG
-	kfree(ci->zero_bitmap);
-	ci->zero_bitmap = NULL;
-#endif
+	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
+	ci->objcg = NULL;
 	atomic_long_dec(&vswap_tables_used);
 
 	if (!vswap_reserve_put(&t))
 		vswap_free_tables(&t, true);
-	vswap_kick_shrink();
-	return true;
 }

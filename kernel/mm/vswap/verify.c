@@ -10,11 +10,13 @@
 #include <linux/zswap.h>
 
 #include "internal.h"
+#include "zswap.h"
 
 struct vswap_census {
 	unsigned long violations;
 	unsigned long tables;
 	unsigned long counted[VSWAP_NR_COUNTERS];
+	unsigned long refused;
 };
 
 #define vswap_check(census, cond, fmt, ...)				\
@@ -26,9 +28,14 @@ do {									\
 } while (0)
 
 static void vswap_verify_zswap(struct vswap_census *c, unsigned long slot,
-			       unsigned long word)
+			       const struct zswap_entry *entry)
 {
-	swp_entry_t owner = zswap_entry_slot(vswap_backing_to_zswap(word));
+	swp_entry_t owner;
+
+	vswap_check(c, entry, "slot %lx is in flight without an entry", slot);
+	if (!entry)
+		return;
+	owner = entry->swpentry;
 
 	c->counted[VSWAP_NR_ZSWAP]++;
 	vswap_check(c, owner.val == swp_entry(vswap_type, slot).val,
@@ -79,8 +86,13 @@ static void vswap_verify_slot(struct vswap_census *c,
 		    "slot %lx without references", slot);
 	vswap_check(c, swp_tb_is_folio(swp_tb) || zero || word,
 		    "slot %lx lost its data: swap table word %lx", slot, swp_tb);
+	c->refused += vswap_backing_tag(word) == VSWAP_REFUSED;
+	vswap_check(c, vswap_backing_tag(word) != VSWAP_REFUSED ||
+		    swp_tb_is_folio(swp_tb), "refused slot %lx is not in memory", slot);
 	if (vswap_backing_tag(word) == VSWAP_ZSWAP)
-		vswap_verify_zswap(c, slot, word);
+		vswap_verify_zswap(c, slot, vswap_backing_to_zswap(word));
+	else if (vswap_backing_tag(word) == VSWAP_FLIGHT)
+		vswap_verify_zswap(c, slot, vswap_flight_entry(word));
 	else if (vswap_backing_tag(word) == VSWAP_SLOT)
 		vswap_verify_rmap(c, slot, word, swp_tb);
 }
@@ -137,6 +149,7 @@ static void vswap_count_all(struct vswap_census *c)
 	for (i = 0; i < VSWAP_NR_COUNTERS; i++)
 		c->counted[i] = vswap_counted(i);
 	c->tables = vswap_nr_tables();
+	c->refused = atomic_long_read(&vswap_refusals.nr);
 }
 
 /* Walk all slots; false if the counters moved meanwhile. */
@@ -170,7 +183,7 @@ static void vswap_verify_sums(struct vswap_census *c)
 	do {
 		if (!vswap_take_census(c, &counters))
 			return;
-		if (c->tables == counters.tables &&
+		if (c->tables == counters.tables && c->refused == counters.refused &&
 		    !memcmp(c->counted, counters.counted, sizeof(c->counted))) {
 			vswap_verify_lists(c);
 			return;
@@ -181,6 +194,8 @@ static void vswap_verify_sums(struct vswap_census *c)
 	vswap_check(c, c->tables == counters.tables,
 		    "%lu clusters with tables, %lu counted", c->tables,
 		    counters.tables);
+	vswap_check(c, c->refused == counters.refused,
+		    "%lu slots refused, %lu counted", c->refused, counters.refused);
 	for (i = 0; i < VSWAP_NR_COUNTERS; i++)
 		vswap_check(c, c->counted[i] == counters.counted[i],
 			    "counter %d is %lu, not %lu", i,

@@ -3,14 +3,20 @@
  * Virtual swap: what the rest of mm/ may call.
  *
  * A virtual slot is a slot of the virtual swap device. Its entry is what page
- * tables and shmem hold; where the data is, its backing word says, and that
- * may change without the entry changing. See Documentation/mm/vswap.rst.
+ * tables and shmem hold; its backing word says where the data is, and may
+ * change while the entry stays. See Documentation/mm/vswap.rst.
+ *
+ * Without CONFIG_VSWAP vswap_never_used() is constant: what is only declared
+ * here is behind a test of it and is not compiled in.
  */
 #ifndef _MM_VSWAP_H
 #define _MM_VSWAP_H
 
+#include <linux/bio.h>
+#include <linux/fs.h>
 #include <linux/jump_label.h>
 #include <linux/swap.h>
+#include <linux/swap_ops.h>
 #include <linux/swapops.h>
 #include <linux/zswap.h>
 
@@ -20,14 +26,14 @@
 struct mem_cgroup;
 struct plist_head;
 struct vswap_split;
-
-#ifdef CONFIG_VSWAP
+struct zswap_entry;
 
 /* The virtual swap device; NULL until, and unless, it could be set up. */
 extern struct swap_info_struct *vswap_si;
 /* Its type; one that no device has, as long as there is none. */
 extern unsigned int vswap_type;
 
+#ifdef CONFIG_VSWAP
 /* Set once virtual slots may be used: there is none before. */
 DECLARE_STATIC_KEY_FALSE(vswap_ever_used);
 
@@ -35,6 +41,12 @@ static inline bool vswap_never_used(void)
 {
 	return !static_branch_unlikely(&vswap_ever_used);
 }
+#else
+static inline bool vswap_never_used(void)
+{
+	return true;
+}
+#endif
 
 static inline bool swap_is_virtual(const struct swap_info_struct *si)
 {
@@ -50,7 +62,8 @@ static inline bool vswap_entry(swp_entry_t entry)
 /* Is @folio, which is locked, in the swap cache at virtual slots? */
 static inline bool vswap_folio(struct folio *folio)
 {
-	return folio_test_swapcache(folio) && vswap_entry(folio->swap);
+	return !vswap_never_used() && folio_test_swapcache(folio) &&
+	       vswap_entry(folio->swap);
 }
 
 /* Of a word in the swap table of a device: does the slot back a virtual one? */
@@ -69,15 +82,22 @@ static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
 	return swp_entry(vswap_type, vswap_rmap_to_offset(swp_tb));
 }
 
-/* policy.c: who uses virtual slots, and is there room behind them */
+/* policy.c: what uses virtual slots, and is there room behind them */
+extern bool vswap_ready;
 extern unsigned int vswap_nr_tiers, vswap_min_tiers;
 bool __vswap_prepare_alloc(struct folio *folio);
-bool vswap_can_swap(struct mem_cgroup *memcg);
-bool vswap_may_write_back(void);
+bool __vswap_can_swap(struct mem_cgroup *memcg);
+bool __vswap_may_write_back(struct mem_cgroup *memcg);
 bool vswap_require_nofs(void);
+unsigned long __vswap_overcommit_pages(void);
+
+#ifdef CONFIG_VSWAP
 void vswap_devices_changed(struct plist_head *devices);
 void vswap_policy_changed(void);
-unsigned long vswap_overcommit_pages(void);
+#else
+static inline void vswap_devices_changed(struct plist_head *devices) { }
+static inline void vswap_policy_changed(void) { }
+#endif
 
 /* Are there devices enough that virtual slots are used for their sake? */
 static inline bool vswap_devices_suffice(void)
@@ -92,32 +112,132 @@ static inline bool vswap_devices_suffice(void)
  */
 static inline bool vswap_prepare_alloc(struct folio *folio)
 {
-	return !vswap_never_used() &&
+	return !vswap_never_used() && READ_ONCE(vswap_ready) &&
 	       (vswap_devices_suffice() || zswap_is_enabled()) &&
 	       __vswap_prepare_alloc(folio);
 }
 
+/* Would a virtual slot for a page of @memcg (NULL: anybody's) find backing? */
+static inline bool vswap_can_swap(struct mem_cgroup *memcg)
+{
+	return !vswap_never_used() && __vswap_can_swap(memcg);
+}
+
+/* Is there a place that zswap can write entries of @memcg (NULL: any) to? */
+static inline bool vswap_may_write_back(struct mem_cgroup *memcg)
+{
+	return vswap_never_used() || __vswap_may_write_back(memcg);
+}
+
+/* What OVERCOMMIT_GUESS may count on besides RAM and devices, in pages. */
+static inline unsigned long vswap_overcommit_pages(void)
+{
+	return vswap_never_used() ? 0 : __vswap_overcommit_pages();
+}
+
 /* swapoff.c: have no slots of a device behind virtual slots any more */
-int vswap_evacuate(struct swap_info_struct *si);
+int __vswap_evacuate(struct swap_info_struct *si);
+
+static inline int vswap_evacuate(struct swap_info_struct *si)
+{
+	return vswap_never_used() ? 0 : __vswap_evacuate(si);
+}
 
 /* tables.c: what belongs to a cluster */
+bool __is_vswap_cluster(const struct swap_cluster_info *ci);
 int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp);
-struct swap_table *vswap_alloc_rmap_table(gfp_t gfp);
-bool vswap_cluster_depopulate(struct swap_cluster_info *ci);
+void __vswap_cluster_depopulate(struct swap_cluster_info *ci);
+int __vswap_lend_tables(struct swap_cluster_info *ci);
+
+static inline bool is_vswap_cluster(const struct swap_cluster_info *ci)
+{
+	return !vswap_never_used() && __is_vswap_cluster(ci);
+}
+
+/* The same of a cluster that has tables, which costs less to ask. */
+static inline bool is_vswap_in_use(const struct swap_cluster_info *ci)
+{
+#ifdef CONFIG_VSWAP
+	return !vswap_never_used() && ci->backing;
+#else
+	return false;
+#endif
+}
+
+/* Return: false if it is not a virtual cluster; nothing was done. */
+static inline bool vswap_cluster_depopulate(struct swap_cluster_info *ci)
+{
+	if (!is_vswap_in_use(ci))
+		return false;
+	__vswap_cluster_depopulate(ci);
+	return true;
+}
+
+/* For a cluster of a device. Return: 0, or -ENOMEM if the reserve is empty. */
+static inline int vswap_lend_tables(struct swap_cluster_info *ci)
+{
+	return vswap_never_used() ? -ENOMEM : __vswap_lend_tables(ci);
+}
+
+/* A table that cannot be allocated comes from the reserve: nothing to warn of. */
+static inline gfp_t vswap_gfp_nowarn(void)
+{
+	return vswap_never_used() ? 0 : __GFP_NOWARN;
+}
+
+/* memcg.c: who pays */
+#if defined(CONFIG_VSWAP) && defined(CONFIG_MEMCG)
+void vswap_put_owner(unsigned short id, unsigned int nr);
+struct mem_cgroup *vswap_charge_to(struct folio *folio);
+void vswap_charge_end(struct mem_cgroup *old);
+void vswap_memcg_offline(struct mem_cgroup *memcg);
+void vswap_memcg_set_explicit(struct mem_cgroup *memcg, bool is_explicit);
+#else
+static inline void vswap_put_owner(unsigned short id, unsigned int nr) { }
+
+static inline struct mem_cgroup *vswap_charge_to(struct folio *folio)
+{
+	return NULL;
+}
+
+static inline void vswap_charge_end(struct mem_cgroup *old) { }
+static inline void vswap_memcg_offline(struct mem_cgroup *memcg) { }
+static inline void vswap_memcg_set_explicit(struct mem_cgroup *memcg,
+					    bool is_explicit) { }
+#endif
+
+/* Slots of @si are free: nobody owns them. @id is not 0 */
+static inline void swap_put_owner(struct swap_info_struct *si,
+				  unsigned short id, unsigned int nr)
+{
+	if (swap_is_virtual(si))
+		vswap_put_owner(id, nr);
+	else
+		mem_cgroup_uncharge_swap(id, nr);
+}
 
 /* slots.c: slots of devices that back virtual ones */
-void vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
-		    unsigned int nr, swp_entry_t virt);
+void __vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
+		      unsigned int nr, swp_entry_t virt);
 void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
 			     bool cache_only);
-swp_entry_t vswap_reserve_slot(struct folio *folio);
-void vswap_cancel_slot(struct folio *folio, swp_entry_t slot);
+
+/* Note what the slots will back. Return: false if @virt is no virtual slot. */
+static inline bool vswap_set_rmap(struct swap_cluster_info *ci,
+				  unsigned int ci_off, unsigned int nr,
+				  swp_entry_t virt)
+{
+	if (vswap_never_used() || !virt.val)
+		return false;
+	__vswap_set_rmap(ci, ci_off, nr, virt);
+	return true;
+}
 
 /* The swap count of a slot has become zero, or is no longer; @ci is locked. */
 static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 					 unsigned int ci_off, bool cache_only)
 {
-	if (!vswap_never_used() && ci->backing)
+	if (is_vswap_in_use(ci))
 		__vswap_note_cache_only(ci, ci_off, cache_only);
 }
 
@@ -129,293 +249,8 @@ unsigned long vswap_slot_flags(swp_entry_t entry);
 unsigned long vswap_storage_flags(swp_entry_t entry);
 bool vswap_folio_stable_writes(struct folio *folio);
 bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
-struct vswap_split *vswap_split_alloc(unsigned int nr);
-int vswap_split_end(struct vswap_split *split, bool failed);
-
-/* stats.c: slots in use */
-void __vswap_account_alloc(struct folio *folio);
-void __vswap_range_free(unsigned long offset, unsigned int nr);
-
-/* Return: false if it is not the virtual device; nothing was done. */
-static inline bool vswap_account_alloc(struct swap_info_struct *si,
-				       struct folio *folio)
-{
-	if (!swap_is_virtual(si))
-		return false;
-	__vswap_account_alloc(folio);
-	return true;
-}
-
-static inline bool vswap_range_free(struct swap_info_struct *si,
-				    unsigned long offset, unsigned int nr)
-{
-	if (!swap_is_virtual(si))
-		return false;
-	__vswap_range_free(offset, nr);
-	return true;
-}
-
-/* backing.c: where the data is. The folio is locked, in the swap cache */
-void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
-			   unsigned int nr);
-void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
-		       bool zero);
-bool __vswap_read_lost(struct folio *folio);
-
-static inline void vswap_release_range(struct swap_info_struct *si,
-				       struct swap_cluster_info *ci,
-				       unsigned int ci_off, unsigned int nr)
-{
-	if (swap_is_virtual(si))
-		__vswap_release_range(ci, ci_off, nr);
-}
-
-static inline void vswap_mark_zero(struct swap_cluster_info *ci,
-				   struct folio *folio, bool zero)
-{
-	if (vswap_entry(folio->swap))
-		__vswap_mark_zero(ci, folio, zero);
-}
-
-static inline bool vswap_read_lost(struct folio *folio)
-{
-	return vswap_entry(folio->swap) && __vswap_read_lost(folio);
-}
-
-void *vswap_zswap_lookup(struct folio *folio);
-void *vswap_zswap_store(struct swap_cluster_info *ci, swp_entry_t entry,
-			void *zentry);
-void vswap_zswap_erase(struct folio *folio);
-bool __vswap_get_slots(struct folio *folio);
-void vswap_start_writeback(struct folio *folio, swp_entry_t slot);
-void vswap_fail_writeback(struct folio *folio, void *zentry);
-
-#else /* CONFIG_VSWAP */
-
-#define vswap_si ((struct swap_info_struct *)NULL)
-
-static inline bool vswap_never_used(void)
-{
-	return true;
-}
-
-static inline bool swap_is_virtual(const struct swap_info_struct *si)
-{
-	return false;
-}
-
-static inline bool vswap_entry(swp_entry_t entry)
-{
-	return false;
-}
-
-static inline bool vswap_folio(struct folio *folio)
-{
-	return false;
-}
-
-static inline bool swp_tb_is_rmap(unsigned long swp_tb)
-{
-	return false;
-}
-
-static inline bool vswap_rmap_cache_only(unsigned long swp_tb)
-{
-	return false;
-}
-
-static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
-{
-	return (swp_entry_t){};
-}
-
-static inline bool vswap_prepare_alloc(struct folio *folio)
-{
-	return false;
-}
-
-static inline bool vswap_can_swap(struct mem_cgroup *memcg)
-{
-	return false;
-}
-
-static inline bool vswap_may_write_back(void)
-{
-	return true;
-}
-
-static inline bool vswap_require_nofs(void)
-{
-	return false;
-}
-
-static inline void vswap_devices_changed(struct plist_head *devices)
-{
-}
-
-static inline void vswap_policy_changed(void)
-{
-}
-
-static inline unsigned long vswap_overcommit_pages(void)
-{
-	return 0;
-}
-
-static inline int vswap_evacuate(struct swap_info_struct *si)
-{
-	return 0;
-}
-
-static inline int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
-{
-	return -ENOMEM;
-}
-
-static inline struct swap_table *vswap_alloc_rmap_table(gfp_t gfp)
-{
-	return NULL;
-}
-
-static inline bool vswap_cluster_depopulate(struct swap_cluster_info *ci)
-{
-	return false;
-}
-
-static inline void vswap_set_rmap(struct swap_cluster_info *ci,
-				  unsigned int ci_off, unsigned int nr,
-				  swp_entry_t virt)
-{
-}
-
-static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
-					 unsigned int ci_off, bool cache_only)
-{
-}
-
-static inline swp_entry_t vswap_reserve_slot(struct folio *folio)
-{
-	return (swp_entry_t){};
-}
-
-static inline void vswap_cancel_slot(struct folio *folio, swp_entry_t slot)
-{
-}
-
-static inline swp_entry_t vswap_device_entry(struct folio *folio,
-					     unsigned int idx)
-{
-	return (swp_entry_t){};
-}
-
-static inline unsigned int __vswap_nr_runs(struct folio *folio)
-{
-	return 1;
-}
-
-static inline unsigned int vswap_run_length(struct folio *folio,
-					    unsigned int first)
-{
-	return folio_nr_pages(folio);
-}
-
-static inline unsigned long vswap_slot_flags(swp_entry_t entry)
-{
-	return 0;
-}
-
-static inline unsigned long vswap_storage_flags(swp_entry_t entry)
-{
-	return 0;
-}
-
-static inline bool vswap_folio_stable_writes(struct folio *folio)
-{
-	return false;
-}
-
-static inline bool __vswap_same_device(swp_entry_t a, swp_entry_t b)
-{
-	return true;
-}
-
-static inline struct vswap_split *vswap_split_alloc(unsigned int nr)
-{
-	return NULL;
-}
-
-static inline int vswap_split_end(struct vswap_split *split, bool failed)
-{
-	return 0;
-}
-
-static inline bool vswap_account_alloc(struct swap_info_struct *si,
-				       struct folio *folio)
-{
-	return false;
-}
-
-static inline bool vswap_range_free(struct swap_info_struct *si,
-				    unsigned long offset, unsigned int nr)
-{
-	return false;
-}
-
-static inline void vswap_release_range(struct swap_info_struct *si,
-				       struct swap_cluster_info *ci,
-				       unsigned int ci_off, unsigned int nr)
-{
-}
-
-static inline void vswap_mark_zero(struct swap_cluster_info *ci,
-				   struct folio *folio, bool zero)
-{
-}
-
-static inline bool vswap_read_lost(struct folio *folio)
-{
-	return false;
-}
-
-static inline void *vswap_zswap_lookup(struct folio *folio)
-{
-	return NULL;
-}
-
-static inline void *vswap_zswap_store(struct swap_cluster_info *ci,
-				      swp_entry_t entry, void *zentry)
-{
-	return NULL;
-}
-
-static inline void vswap_zswap_erase(struct folio *folio)
-{
-}
-
-static inline bool __vswap_get_slots(struct folio *folio)
-{
-	return true;
-}
-
-static inline void vswap_start_writeback(struct folio *folio, swp_entry_t slot)
-{
-}
-
-static inline void vswap_fail_writeback(struct folio *folio, void *zentry)
-{
-}
-
-#endif /* CONFIG_VSWAP */
-
-/* Slots of @si are free: nobody owns them. @id is not 0 */
-static inline void swap_put_owner(struct swap_info_struct *si,
-				  unsigned short id, unsigned int nr)
-{
-	if (swap_is_virtual(si))
-		mem_cgroup_put_swap_owner(id, nr);
-	else
-		mem_cgroup_uncharge_swap(id, nr);
-}
+struct vswap_split *vswap_split_alloc(struct folio *folio, unsigned int nr);
+bool vswap_split_end(struct swap_iocb *sio, bool *failed);
 
 /*
  * Where on a device is page @idx of @folio? For a virtual slot that is backed
@@ -437,6 +272,44 @@ static inline unsigned int vswap_nr_runs(struct folio *folio)
 		return 1;
 	return __vswap_nr_runs(folio);
 }
+
+#ifdef CONFIG_VSWAP
+static inline void vswap_iocb_init(struct swap_iocb *sio, swp_entry_t entry,
+				   struct vswap_split *split)
+{
+	sio->entry = entry;
+	sio->split = split;
+	sio->end_io = split ? vswap_split_end : NULL;
+}
+
+/* Where on the device does the I/O start? */
+static inline swp_entry_t swap_iocb_entry(struct swap_iocb *sio)
+{
+	return sio->entry;
+}
+
+/*
+ * I/O has ended. Return: true if it has been dealt with, @sio included;
+ * otherwise @failed may have changed.
+ */
+static inline bool vswap_io_end(struct swap_iocb *sio, bool *failed)
+{
+	return sio->end_io && sio->end_io(sio, failed);
+}
+#else
+static inline void vswap_iocb_init(struct swap_iocb *sio, swp_entry_t entry,
+				   struct vswap_split *split) { }
+
+static inline swp_entry_t swap_iocb_entry(struct swap_iocb *sio)
+{
+	return bvec_folio(&sio->bvecs[0])->swap;
+}
+
+static inline bool vswap_io_end(struct swap_iocb *sio, bool *failed)
+{
+	return false;
+}
+#endif
 
 /*
  * The flags of the device that @entry is on; for virtual slots, of what is
@@ -481,6 +354,71 @@ static inline bool vswap_same_device(swp_entry_t target, swp_entry_t entry)
 	return __vswap_same_device(target, entry);
 }
 
+/* stats.c: slots in use */
+void __vswap_range_alloc(struct folio *folio);
+void __vswap_range_free(unsigned long offset, unsigned int nr);
+
+/* Return: false if it is not the virtual device; nothing was done. */
+static inline bool vswap_range_alloc(struct swap_info_struct *si,
+				     struct folio *folio)
+{
+	if (!swap_is_virtual(si))
+		return false;
+	__vswap_range_alloc(folio);
+	return true;
+}
+
+static inline bool vswap_range_free(struct swap_info_struct *si,
+				    unsigned long offset, unsigned int nr)
+{
+	if (!swap_is_virtual(si))
+		return false;
+	__vswap_range_free(offset, nr);
+	return true;
+}
+
+/* backing.c: where the data is. The folio is locked, in the swap cache */
+void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
+			   unsigned int nr);
+void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
+		       bool zero);
+bool __vswap_read_lost(struct folio *folio);
+struct zswap_entry *vswap_zswap_lookup(struct folio *folio);
+struct zswap_entry *vswap_zswap_store(swp_entry_t virt,
+				      struct zswap_entry *entry);
+void __vswap_zswap_erase(struct folio *folio);
+bool __vswap_get_slots(struct folio *folio);
+
+static inline void vswap_release_range(struct swap_info_struct *si,
+				       struct swap_cluster_info *ci,
+				       unsigned int ci_off, unsigned int nr)
+{
+	if (swap_is_virtual(si))
+		__vswap_release_range(ci, ci_off, nr);
+}
+
+static inline void vswap_mark_zero(struct swap_cluster_info *ci,
+				   struct folio *folio, bool zero)
+{
+	if (vswap_entry(folio->swap))
+		__vswap_mark_zero(ci, folio, zero);
+}
+
+/* Read @folio from a device? If there is nothing, true, and it is unlocked. */
+static inline bool vswap_read_lost(struct folio *folio)
+{
+	return vswap_entry(folio->swap) && __vswap_read_lost(folio);
+}
+
+/* Free the zswap entries of a virtual folio. Return: false if it is not one. */
+static inline bool vswap_zswap_erase(struct folio *folio)
+{
+	if (!vswap_folio(folio))
+		return false;
+	__vswap_zswap_erase(folio);
+	return true;
+}
+
 /*
  * Have slots of a device behind all slots of @folio, which is locked and about
  * to be written. Return: false if that is not possible; it stays in memory.
@@ -488,6 +426,53 @@ static inline bool vswap_same_device(swp_entry_t target, swp_entry_t entry)
 static inline bool vswap_get_slots(struct folio *folio)
 {
 	return !vswap_entry(folio->swap) || __vswap_get_slots(folio);
+}
+
+/* refuse.c: pages that do not compress, and can be stored nowhere else */
+extern struct vswap_refusals vswap_refusals;
+bool __vswap_refuse(struct page *page);
+bool __vswap_is_refused(struct folio *folio, struct list_head *folios);
+
+/* @page does not compress: is it to stay in memory rather than be stored raw? */
+static inline bool vswap_refuse(struct page *page)
+{
+	return vswap_folio(page_folio(page)) && __vswap_refuse(page);
+}
+
+/*
+ * Is it known that nothing takes @folio, which is locked? Its content is
+ * compared with what was refused. A large folio may be split, onto @folios.
+ */
+static inline bool vswap_is_refused(struct folio *folio,
+				    struct list_head *folios)
+{
+	return vswap_folio(folio) && atomic_long_read(&vswap_refusals.nr) &&
+	       __vswap_is_refused(folio, folios);
+}
+
+/* writeback.c: from zswap to a device */
+int vswap_writeback(struct zswap_entry *entry, swp_entry_t virt);
+void __vswap_writeback_flush(void);
+void __vswap_writeback_throttle(void);
+
+/* Does the result of vswap_writeback() say that more of it is in vain? */
+static inline bool vswap_writeback_stops(int result)
+{
+	return !vswap_never_used() && result == -EAGAIN;
+}
+
+/* Have what was handed to vswap_writeback() written now, and do not wait. */
+static inline void vswap_writeback_flush(void)
+{
+	if (!vswap_never_used())
+		__vswap_writeback_flush();
+}
+
+/* Not for reclaim: wait a moment until more can be written. */
+static inline void vswap_writeback_throttle(void)
+{
+	if (!vswap_never_used())
+		__vswap_writeback_throttle();
 }
 
 #endif /* _MM_VSWAP_H */

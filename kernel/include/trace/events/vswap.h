@@ -38,7 +38,9 @@ TRACE_DEFINE_ENUM(VSWAP_EVACUATED);
 		{ 0,			"none" },	\
 		{ 1,			"zswap" },	\
 		{ 2,			"slot" },	\
-		{ 3,			"lost" })
+		{ 3,			"lost" },	\
+		{ 4,			"flight" },	\
+		{ 5,			"refused" })
 
 #define show_vswap_reason(reason)			\
 	__print_symbolic(reason,			\

@@ -40,6 +40,10 @@ static void invalid_words(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(0));
 	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(VSWAP_LOST));
+	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(VSWAP_REFUSED));
+	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(BIT(20) | VSWAP_REFUSED));
+	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(BIT(20) | VSWAP_FLIGHT));
+	KUNIT_EXPECT_FALSE(test, vswap_backing_is_valid(VSWAP_FLIGHT));
 	/* No tag but bits, a tag but no bits, a tag that means nothing. */
 	KUNIT_EXPECT_FALSE(test, vswap_backing_is_valid(BIT(20)));
 	KUNIT_EXPECT_FALSE(test, vswap_backing_is_valid(VSWAP_ZSWAP));

@@ -12,6 +12,7 @@
 #include <linux/swap_ops.h>
 
 #include "../internal.h"
+#include "../zswap.h"
 
 #define MAX_TEST_ORDER	(SWAP_NR_ORDERS - 1)
 
@@ -85,18 +86,16 @@ static swp_entry_t swap_out(struct folio *folio)
 	return entry;
 }
 
-static void hold_workers(void *unused)
+static void restart_workers(void *unused)
 {
 	enable_work(&vswap_space.grow_work);
-	enable_delayed_work(&vswap_space.shrink_work);
 }
 
 /* Keep the work items away; the test does what they would do. */
 static void no_workers(struct kunit *test)
 {
 	disable_work_sync(&vswap_space.grow_work);
-	disable_delayed_work_sync(&vswap_space.shrink_work);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, hold_workers, NULL), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, restart_workers, NULL), 0);
 }
 
 /* Slots: allocation and release */
@@ -163,9 +162,9 @@ static void count_overflow(struct kunit *test)
 enum { RUN_SLOTS = 16 };
 
 static unsigned int freed_lens[RUN_SLOTS], nr_freed;
-static void *freed[RUN_SLOTS];
+static struct zswap_entry *freed[RUN_SLOTS];
 
-static void record_run(void **entries, unsigned int nr)
+static void record_run(struct zswap_entry **entries, unsigned int nr)
 {
 	unsigned int i, at = 0;
 
@@ -211,8 +210,7 @@ static void release_in_runs(struct kunit *test)
 	static const char pattern[RUN_SLOTS + 1] = "zz..zzzz.z......";
 	unsigned long zswap = vswap_counted(VSWAP_NR_ZSWAP);
 	struct folio *folios[RUN_SLOTS];
-	struct swap_cluster_info *ci;
-	unsigned long *objects;
+	struct zswap_entry *objects;
 	swp_entry_t first;
 	unsigned int i;
 
@@ -226,10 +224,8 @@ static void release_in_runs(struct kunit *test)
 	first = slots_in_a_row(test, folios);
 	for (i = 0; i < RUN_SLOTS; i++) {
 		folio_dup_swap(folios[i], NULL);
-		ci = swap_cluster_get_and_lock(folios[i]);
 		if (pattern[i] == 'z')
-			vswap_zswap_store(ci, folios[i]->swap, &objects[i]);
-		swap_cluster_unlock(ci);
+			vswap_zswap_store(folios[i]->swap, &objects[i]);
 		KUNIT_EXPECT_PTR_EQ(test, vswap_zswap_lookup(folios[i]),
 				    pattern[i] == 'z' ? &objects[i] : NULL);
 		swap_cache_del_folio(folios[i]);
@@ -241,9 +237,9 @@ static void release_in_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, freed_lens[0], 2);
 	KUNIT_EXPECT_EQ(test, freed_lens[1], 4);
 	KUNIT_EXPECT_EQ(test, freed_lens[2], 1);
-	KUNIT_EXPECT_PTR_EQ(test, freed[0], (void *)&objects[0]);
-	KUNIT_EXPECT_PTR_EQ(test, freed[2], (void *)&objects[4]);
-	KUNIT_EXPECT_PTR_EQ(test, freed[6], (void *)&objects[9]);
+	KUNIT_EXPECT_PTR_EQ(test, freed[0], &objects[0]);
+	KUNIT_EXPECT_PTR_EQ(test, freed[2], &objects[4]);
+	KUNIT_EXPECT_PTR_EQ(test, freed[6], &objects[9]);
 	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZSWAP), zswap);
 }
 
@@ -252,31 +248,32 @@ static void backing_transitions(struct kunit *test)
 {
 	struct folio *folio = new_folio(test, 0);
 	struct swap_cluster_info *ci;
-	unsigned long objects[2];
-	void *old;
+	struct zswap_entry *objects, *old;
 
+	objects = kunit_kcalloc(test, 2, sizeof(*objects), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, objects);
 	kunit_activate_static_stub(test, vswap_free_run, record_run);
 	nr_freed = 0;
 	KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
 
-	ci = swap_cluster_get_and_lock(folio);
-	old = vswap_zswap_store(ci, folio->swap, &objects[0]);
+	old = vswap_zswap_store(folio->swap, &objects[0]);
 	KUNIT_EXPECT_NULL(test, old);
-	old = vswap_zswap_store(ci, folio->swap, &objects[1]);
-	KUNIT_EXPECT_PTR_EQ(test, old, (void *)&objects[0]);
+	old = vswap_zswap_store(folio->swap, &objects[1]);
+	KUNIT_EXPECT_PTR_EQ(test, old, &objects[0]);
+	ci = swap_cluster_get_and_lock(folio);
 	vswap_mark_zero(ci, folio, true);
 	__swap_table_set_zero(ci, swp_cluster_offset(folio->swap));
 	swap_cluster_unlock(ci);
 	KUNIT_ASSERT_EQ(test, nr_freed, 1);
-	KUNIT_EXPECT_PTR_EQ(test, freed[0], (void *)&objects[1]);
+	KUNIT_EXPECT_PTR_EQ(test, freed[0], &objects[1]);
 	KUNIT_EXPECT_NULL(test, vswap_zswap_lookup(folio));
 
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_mark_zero(ci, folio, false);
 	__swap_table_clear_zero(ci, swp_cluster_offset(folio->swap));
-	vswap_zswap_store(ci, folio->swap, &objects[0]);
 	swap_cluster_unlock(ci);
-	vswap_zswap_erase(folio);
+	vswap_zswap_store(folio->swap, &objects[0]);
+	KUNIT_EXPECT_TRUE(test, vswap_zswap_erase(folio));
 	KUNIT_EXPECT_EQ(test, nr_freed, 2);
 	swap_cache_del_folio(folio);
 }
@@ -335,31 +332,43 @@ static void table_failures(struct kunit *test)
 	}
 }
 
-/* A table for a device's cluster comes from the reserve too, empty. */
-static void rmap_table_failures(struct kunit *test)
+/* A cluster of a device gets all it needs from the reserve, empty. */
+static void lend_tables(struct kunit *test)
 {
-	struct swap_table **tables;
-	unsigned int nr, i, j;
+	struct swap_cluster_info ci = {};
+	unsigned int nr, i;
+	void *table;
 
 	no_workers(test);
 	vswap_reserve_fill();
 	nr = vswap_nr_reserved();
 	KUNIT_ASSERT_EQ(test, nr, vswap_reserve_target);
-	tables = kunit_kcalloc(test, nr, sizeof(*tables), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, tables);
+	spin_lock_init(&ci.lock);
 
-	failing_piece = 0;
-	kunit_activate_static_stub(test, vswap_may_alloc, fail_piece);
-	for (i = 0; i < nr; i++) {
-		tables[i] = vswap_alloc_rmap_table(GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, tables[i]);
-		KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), nr - i - 1);
-		for (j = 0; j < SWAPFILE_CLUSTER; j++)
-			KUNIT_EXPECT_EQ(test, atomic_long_read(&tables[i]->entries[j]), 0);
+	for (; nr; nr--) {
+		KUNIT_ASSERT_EQ(test, vswap_lend_tables(&ci), 0);
+		KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), nr - 1);
+		KUNIT_EXPECT_NULL(test, ci.backing);
+		KUNIT_ASSERT_NOT_NULL(test, rcu_access_pointer(ci.table));
+#ifdef CONFIG_MEMCG
+		KUNIT_EXPECT_TRUE(test, ci.memcg_table || mem_cgroup_disabled());
+#endif
+		spin_lock(&ci.lock);
+		for (i = 0; i < SWAPFILE_CLUSTER; i++)
+			KUNIT_EXPECT_EQ(test, __swap_table_get(&ci, i), 0);
+		table = (void *)rcu_access_pointer(ci.table);
+		rcu_assign_pointer(ci.table, NULL);
+		spin_unlock(&ci.lock);
+		if (SWP_TABLE_USE_PAGE)
+			folio_put(virt_to_folio(table));
+		else
+			kmem_cache_free(swap_table_cachep, table);
+#ifdef CONFIG_MEMCG
+		kfree(ci.memcg_table);
+		ci.memcg_table = NULL;
+#endif
 	}
-	KUNIT_EXPECT_NULL(test, vswap_alloc_rmap_table(GFP_KERNEL));
-	for (i = 0; i < nr; i++)
-		swap_table_free(tables[i], false);
+	KUNIT_EXPECT_EQ(test, vswap_lend_tables(&ci), -ENOMEM);
 }
 
 struct slot_list {
@@ -448,8 +457,6 @@ static void grow_on_demand(struct kunit *test)
 	KUNIT_EXPECT_GT(test, vswap_space.nr_pages, pages);
 	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
 	put_slots(slots);
-	vswap_shrink();
-	KUNIT_EXPECT_LE(test, vswap_space.nr_pages, pages);
 }
 
 /* With it the space has grown before the last free cluster is taken. */
@@ -477,45 +484,24 @@ static void grow_ahead(struct kunit *test)
 	put_slots(slots);
 }
 
-static void shrink(struct kunit *test)
+/* All tables go when their clusters are empty; the array stays. */
+static void tables_go(struct kunit *test)
 {
-	unsigned int pages = vswap_space.nr_pages, grown;
+	long tables = vswap_nr_tables();
 	struct slot_list *slots;
-	struct folio *folio = new_folio(test, 0);
-	swp_entry_t last;
-	struct swap_info_struct *si;
+	unsigned int pages;
 
 	no_workers(test);
-	slots = new_slot_list(test, (pages + 3) * slots_per_page());
-	fill_slots(slots, folio);
+	slots = new_slot_list(test, 2 * slots_per_page());
+	fill_slots(slots, new_folio(test, 0));
 	KUNIT_ASSERT_EQ(test, slots->nr, slots->max);
-	grown = vswap_space.nr_pages;
-	KUNIT_ASSERT_GT(test, grown, pages + 1);
+	KUNIT_EXPECT_GT(test, vswap_nr_tables(), tables);
+	pages = vswap_space.nr_pages;
 
-	/* A slot in use at the end keeps everything below it. */
-	last = slots->entries[--slots->nr];
 	put_slots(slots);
-	vswap_shrink();
-	KUNIT_EXPECT_GT(test, (unsigned long)vswap_si->max, swp_offset(last));
-	KUNIT_EXPECT_EQ(test, swp_swapcount(last), 1);
+	KUNIT_EXPECT_EQ(test, vswap_nr_tables(), tables);
+	KUNIT_EXPECT_EQ(test, vswap_space.nr_pages, pages);
 	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
-
-	/* So does somebody who may be looking an entry up. */
-	si = get_swap_device(last);
-	KUNIT_ASSERT_NOT_NULL(test, si);
-	grown = vswap_space.nr_pages;
-	swap_put_entries_direct(last, 1);
-	vswap_shrink();
-	KUNIT_EXPECT_EQ(test, vswap_space.nr_pages, grown);
-	KUNIT_EXPECT_FALSE(test, swap_cache_has_folio(last));
-	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
-	put_swap_device(si);
-
-	vswap_shrink();
-	KUNIT_EXPECT_LE(test, vswap_space.nr_pages, pages);
-	KUNIT_EXPECT_LE(test, vswap_metadata_bytes(), (unsigned long)SZ_64K);
-	KUNIT_EXPECT_NULL(test, get_swap_device(last));
-	KUNIT_EXPECT_LE(test, (unsigned long)vswap_si->max, swp_offset(last));
 }
 
 /* Races */
@@ -551,7 +537,7 @@ static int race_lookups(void *data)
 		swp_entry_t entry = swp_entry(vswap_type, offset);
 		struct swap_info_struct *si = get_swap_device(entry);
 
-		/* Entries that may be anything by now: free, or given back. */
+		/* Entries that may be anything by now. */
 		offset = offset * 69069 % (8 * slots_per_page()) + 1;
 		if (!si)
 			continue;
@@ -564,7 +550,7 @@ static int race_lookups(void *data)
 	return 0;
 }
 
-/* Slots come and go while the space grows and shrinks under lookups. */
+/* Slots come and go while the space grows under lookups. */
 static void race_resizing(struct kunit *test)
 {
 	struct task_struct *tasks[3];
@@ -584,10 +570,8 @@ static void race_resizing(struct kunit *test)
 				       &racers[i], "vswap-race/%d", i);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(tasks[i]));
 	}
-	for (end = jiffies + 2 * HZ; time_before(jiffies, end); msleep(1)) {
-		vswap_shrink();
+	for (end = jiffies + 2 * HZ; time_before(jiffies, end); msleep(1))
 		KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
-	}
 	for (i = 0; i < 3; i++) {
 		kthread_stop(tasks[i]);
 		KUNIT_EXPECT_GT(test, racers[i].rounds, 0);
@@ -601,11 +585,11 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
 	KUNIT_CASE(table_failures),
-	KUNIT_CASE(rmap_table_failures),
+	KUNIT_CASE(lend_tables),
 	KUNIT_CASE(no_tables),
 	KUNIT_CASE_SLOW(grow_on_demand),
 	KUNIT_CASE_SLOW(grow_ahead),
-	KUNIT_CASE_SLOW(shrink),
+	KUNIT_CASE_SLOW(tables_go),
 	KUNIT_CASE_SLOW(race_resizing),
 	{}
 };

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: who pays, and whose limits hold.
+ *
+ * A virtual slot records its owner and costs it nothing. A slot of a device
+ * behind it is charged to memory.swap when it is taken, a zswap entry to
+ * memory.zswap as ever, the tables of a cluster as kernel memory to the group
+ * for which it came into use.
+ */
+#include <linux/blk-cgroup.h>
+#include <linux/memcontrol.h>
+#include <linux/page_counter.h>
+#include <linux/sched/mm.h>
+
+#include "../memcontrol-v1.h"
+#include "internal.h"
+#include "zswap.h"
+
+#ifdef CONFIG_MEMCG
+
+/* The tables */
+
+/**
+ * vswap_charge_to - have tables charged to the owner of a folio
+ * @folio: the folio that is to be swapped out; it is locked
+ *
+ * Return: what vswap_charge_end() wants.
+ */
+struct mem_cgroup *vswap_charge_to(struct folio *folio)
+{
+	return set_active_memcg(get_mem_cgroup_from_folio(folio));
+}
+
+/**
+ * vswap_charge_end - the end of what vswap_charge_to() began
+ * @old: what it returned
+ */
+void vswap_charge_end(struct mem_cgroup *old)
+{
+	mem_cgroup_put(set_active_memcg(old));
+}
+
+/**
+ * vswap_charge_tables - charge for the tables of a cluster
+ * @objcg: receives who was charged, NULL for nobody
+ * @bytes: their size
+ * @gfp: how hard to try; in reclaim the limit is exceeded, as by reclaim's own
+ *
+ * Return: false if the owner may not have more memory.
+ */
+bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp)
+{
+	*objcg = NULL;
+	if (!memcg_kmem_online())
+		return true;
+	*objcg = current_obj_cgroup();
+	if (!*objcg || obj_cgroup_is_root(*objcg)) {
+		*objcg = NULL;
+		return true;
+	}
+	if (obj_cgroup_charge(*objcg, gfp, bytes))
+		return false;
+	obj_cgroup_get(*objcg);
+	rcu_read_lock();
+	mod_memcg_state(obj_cgroup_memcg(*objcg), MEMCG_VSWAP_TABLES, bytes);
+	rcu_read_unlock();
+	return true;
+}
+
+/**
+ * vswap_uncharge_tables - they are not the cluster's any more
+ * @objcg: from vswap_charge_tables()
+ * @bytes: their size
+ */
+void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
+{
+	if (!objcg)
+		return;
+	rcu_read_lock();
+	mod_memcg_state(obj_cgroup_memcg(objcg), MEMCG_VSWAP_TABLES, -(int)bytes);
+	rcu_read_unlock();
+	obj_cgroup_uncharge(objcg, bytes);
+	obj_cgroup_put(objcg);
+}
+
+/* Slots */
+
+/**
+ * vswap_put_owner - virtual slots have no owner any longer
+ * @id: cgroup id of the owner
+ * @nr: the number of slots
+ *
+ * With memsw the charge of the page is returned, which every entry has.
+ * Otherwise only slots of a device behind virtual ones were charged.
+ */
+void vswap_put_owner(unsigned short id, unsigned int nr)
+{
+	struct mem_cgroup *memcg;
+
+	if (mem_cgroup_disabled())
+		return;
+	if (do_memsw_account()) {
+		__mem_cgroup_uncharge_swap(id, nr);
+		return;
+	}
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(id);
+	if (memcg)
+		mem_cgroup_private_id_put(memcg, nr);
+	rcu_read_unlock();
+}
+
+/**
+ * vswap_memcg_get - get the owner of virtual slots
+ * @id: its id, or 0
+ *
+ * Return: the group, with a reference for vswap_memcg_put(), or NULL.
+ */
+struct mem_cgroup *vswap_memcg_get(unsigned short id)
+{
+	struct mem_cgroup *memcg = NULL;
+
+	if (mem_cgroup_disabled())
+		return NULL;
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(id);
+	if (memcg && !css_tryget(&memcg->css))
+		memcg = NULL;
+	rcu_read_unlock();
+	return memcg;
+}
+
+void vswap_memcg_put(struct mem_cgroup *memcg)
+{
+	mem_cgroup_put(memcg);
+}
+
+/**
+ * vswap_memcg_charge - charge a group for slots of a device
+ * @memcg: the group, or NULL
+ * @nr: the number of slots, negative to uncharge
+ * @events: is it an event, for the group to see, if it may not have them?
+ *
+ * With memsw the entries have the charge, whatever is behind them.
+ *
+ * Return: 0, or -ENOMEM if the limit has been reached.
+ */
+int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
+{
+	struct page_counter *counter;
+
+	if (!memcg || do_memsw_account())
+		return 0;
+	if (mem_cgroup_is_root(memcg))
+		;
+	else if (nr < 0)
+		page_counter_uncharge(&memcg->swap, -nr);
+	else if (!page_counter_try_charge(&memcg->swap, nr, &counter)) {
+		if (events) {
+			memcg_memory_event(memcg, MEMCG_SWAP_MAX);
+			memcg_memory_event(memcg, MEMCG_SWAP_FAIL);
+		}
+		return -ENOMEM;
+	}
+	mod_memcg_state(memcg, MEMCG_SWAP, nr);
+	return 0;
+}
+
+/**
+ * vswap_memcg_charge_id - the same, for the owner of virtual slots
+ * @id: its id, or 0
+ * @nr: the number of slots, negative to uncharge
+ *
+ * Return: 0, or -ENOMEM if the limit has been reached.
+ */
+int vswap_memcg_charge_id(unsigned short id, int nr)
+{
+	int err;
+
+	if (mem_cgroup_disabled())
+		return 0;
+	rcu_read_lock();
+	err = vswap_memcg_charge(mem_cgroup_from_private_id(id), nr, true);
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * vswap_memcg_event - count an event of a page
+ * @memcg: whose page, or NULL
+ * @event: the event
+ */
+void vswap_memcg_event(struct mem_cgroup *memcg, enum vm_event_item event)
+{
+	if (memcg)
+		count_memcg_events(memcg, event, 1);
+}
+
+/**
+ * vswap_memcg_blkcg - whose I/O is it that writes pages of a group?
+ * @memcg: the group, or NULL
+ *
+ * Return: the group of the block layer, with a reference, or NULL.
+ */
+struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg)
+{
+#ifdef CONFIG_BLK_CGROUP
+	if (memcg)
+		return cgroup_get_e_css(memcg->css.cgroup, &io_cgrp_subsys);
+#endif
+	return NULL;
+}
+
+/* Limits */
+
+/**
+ * vswap_memcg_set_explicit - was memory.zswap.max of a group written?
+ * @memcg: the group
+ * @is_explicit: whether it was
+ */
+void vswap_memcg_set_explicit(struct mem_cgroup *memcg, bool is_explicit)
+{
+	WRITE_ONCE(memcg->zswap_explicit, is_explicit);
+}
+
+/**
+ * vswap_memcg_allows - may pages of a group have virtual slots?
+ * @memcg: the group, or NULL
+ *
+ * memory.swap.max=0 means that a group is not swapped. If its memory.zswap.max
+ * was written, it has been said separately what zswap may do.
+ *
+ * Return: true if they may.
+ */
+bool vswap_memcg_allows(struct mem_cgroup *memcg)
+{
+	if (!memcg || do_memsw_account())
+		return true;
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
+		if (!READ_ONCE(memcg->swap.max) && !READ_ONCE(memcg->zswap_explicit))
+			return false;
+	return true;
+}
+
+/**
+ * vswap_memcg_has_room - may a group have more data in zswap?
+ * @memcg: the group, or NULL
+ *
+ * The statistics are not brought up to date, which zswap does for each page
+ * that it stores for a group with a limit.
+ *
+ * Return: false if a memory.zswap.max of the hierarchy has been reached.
+ */
+bool vswap_memcg_has_room(struct mem_cgroup *memcg)
+{
+	if (!memcg || !cgroup_subsys_on_dfl(memory_cgrp_subsys))
+		return true;
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg)) {
+		unsigned long max = READ_ONCE(memcg->zswap_max);
+
+		if (max == PAGE_COUNTER_MAX)
+			continue;
+		if (!max || memcg_page_state(memcg, MEMCG_ZSWAP_B) / PAGE_SIZE >= max)
+			return false;
+	}
+	return true;
+}
+
+/**
+ * vswap_memcg_may_store - is zswap there for a group at all?
+ * @memcg: the group, or NULL
+ *
+ * Return: false if a memory.zswap.max of the hierarchy is 0.
+ */
+bool vswap_memcg_may_store(struct mem_cgroup *memcg)
+{
+	if (!memcg || !cgroup_subsys_on_dfl(memory_cgrp_subsys))
+		return true;
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
+		if (!READ_ONCE(memcg->zswap_max))
+			return false;
+	return true;
+}
+
+/* Refused pages */
+
+/**
+ * vswap_memcg_count_refused - pages of a group are refused, or no longer
+ * @id: its id
+ * @nr: the number of pages, negative if they no longer are
+ *
+ * Pages of a group that is gone are its parent's.
+ */
+void vswap_memcg_count_refused(unsigned short id, int nr)
+{
+	struct mem_cgroup *memcg;
+
+	if (mem_cgroup_disabled())
+		return;
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(id);
+	while (memcg && !mem_cgroup_online(memcg))
+		memcg = parent_mem_cgroup(memcg);
+	if (memcg) {
+		atomic_long_add(nr, &memcg->vswap_refusals.nr);
+		mod_memcg_state(memcg, MEMCG_VSWAP_REFUSED, nr);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * vswap_memcg_offline - a group's pages become its parent's
+ * @memcg: the group
+ *
+ * A page that is counted at this very moment may stay with the group. Who asks
+ * for the number does not need it exact.
+ */
+void vswap_memcg_offline(struct mem_cgroup *memcg)
+{
+	struct mem_cgroup *parent = parent_mem_cgroup(memcg);
+	long nr = atomic_long_xchg(&memcg->vswap_refusals.nr, 0);
+
+	if (parent && nr)
+		atomic_long_add(nr, &parent->vswap_refusals.nr);
+}
+
+/**
+ * vswap_memcg_refusals - what is known of a group's refused pages
+ * @memcg: the group, or NULL
+ *
+ * Return: that; NULL if it is the same as that of the machine.
+ */
+struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg)
+{
+	return !memcg || mem_cgroup_is_root(memcg) ? NULL : &memcg->vswap_refusals;
+}
+
+/**
+ * vswap_memcg_anon - how many pages of a group could be swapped out?
+ * @memcg: the group; its children do not count
+ *
+ * Return: the number of pages on its LRU lists for anonymous memory.
+ */
+unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
+{
+	unsigned long nr = 0;
+	int nid, zid;
+
+	for_each_node_state(nid, N_MEMORY) {
+		struct lruvec *lruvec = mem_cgroup_lruvec(memcg, NODE_DATA(nid));
+
+		for (zid = 0; zid < MAX_NR_ZONES; zid++)
+			nr += mem_cgroup_get_zone_lru_size(lruvec, LRU_INACTIVE_ANON, zid) +
+			      mem_cgroup_get_zone_lru_size(lruvec, LRU_ACTIVE_ANON, zid);
+	}
+	return nr;
+}
+
+#endif /* CONFIG_MEMCG */

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: pages that stay in memory because nothing takes them.
+ *
+ * A page that does not compress, of a group that cannot have it written to a
+ * device, stays in memory, in the swap cache at its virtual slot. The backing
+ * word remembers a hash of its content: the next attempt costs a hash instead
+ * of a compression and an unmapping, and a page that has changed is tried again.
+ *
+ * How many such pages a group has tells whether it can be reclaimed from by
+ * swapping at all. It is a property of these pages and not of an interval of
+ * time, so it is never concluded for pages of somebody else.
+ */
+#include <linux/highmem.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/xxhash.h>
+
+#include "../internal.h"
+#include "internal.h"
+
+/* Of all groups */
+struct vswap_refusals vswap_refusals;
+
+/* Changes when what did not compress may compress: with the compressor. */
+static atomic_t vswap_refusal_seed;
+
+/**
+ * vswap_forget_refusals - have refused pages tried again when they are met
+ *
+ * Context: Any.
+ */
+void vswap_forget_refusals(void)
+{
+	atomic_inc(&vswap_refusal_seed);
+}
+
+static unsigned long vswap_hash_page(struct page *page)
+{
+	void *data = kmap_local_page(page);
+	u64 hash = xxh64(data, PAGE_SIZE, atomic_read(&vswap_refusal_seed));
+
+	kunmap_local(data);
+	return vswap_hash_to_backing(hash);
+}
+
+/* Must data of @memcg compress to leave memory? Context: RCU read-side. */
+static bool vswap_must_compress(struct mem_cgroup *memcg)
+{
+	return !vswap_may_write_back(memcg) ||
+	       !mem_cgroup_zswap_writeback_enabled(memcg);
+}
+
+/**
+ * vswap_count_refused - a refused page has come or gone
+ * @ci: the virtual cluster, locked
+ * @off: the first of the slots; all have one owner
+ * @nr: their number, negative if they have gone
+ */
+void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr)
+{
+	lockdep_assert_held(&ci->lock);
+	atomic_long_add(nr, &vswap_refusals.nr);
+	vswap_memcg_count_refused(__swap_cgroup_get(ci, off), nr);
+}
+
+/* Reclaim has met refused pages of @memcg. Context: RCU read-side. */
+static void vswap_met_refused(struct mem_cgroup *memcg, int nr)
+{
+	struct vswap_refusals *refusals = vswap_memcg_refusals(memcg);
+
+	count_vm_events(VSWAP_REFUSE, nr);
+	atomic_long_add(nr, &vswap_refusals.met);
+	if (refusals)
+		atomic_long_add(nr, &refusals->met);
+}
+
+/*
+ * See vswap_refuse(). If something else backs the slot, a slot of a device that
+ * is, it can be written there.
+ */
+bool __vswap_refuse(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+	swp_entry_t virt = page_swap_entry(page);
+	unsigned int off = swp_cluster_offset(virt);
+	struct swap_cluster_info *ci;
+	unsigned long hash;
+
+	if (!vswap_must_compress(folio_memcg(folio)))
+		return false;
+	vswap_met_refused(folio_memcg(folio), 1);
+
+	hash = vswap_hash_page(page);
+	ci = swap_cluster_get_and_lock(folio);
+	switch (vswap_backing_tag(ci->backing[off])) {
+	case VSWAP_NONE:
+		vswap_count_refused(ci, off, 1);
+		fallthrough;
+	case VSWAP_REFUSED:
+		WRITE_ONCE(ci->backing[off], hash);
+		break;
+	default:
+		break;
+	}
+	swap_cluster_unlock(ci);
+	return true;
+}
+
+/* Has the content of page @idx of a locked folio been refused? */
+static bool vswap_page_is_refused(struct folio *folio, unsigned int idx)
+{
+	struct page *page = folio_page(folio, idx);
+	swp_entry_t virt = page_swap_entry(page);
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(virt);
+	unsigned int off = swp_cluster_offset(virt);
+	unsigned long word = READ_ONCE(ci->backing[off]);
+
+	if (vswap_backing_tag(word) != VSWAP_REFUSED)
+		return false;
+	if (word == vswap_hash_page(page))
+		return true;
+
+	spin_lock(&ci->lock);
+	vswap_count_refused(ci, off, -1);
+	WRITE_ONCE(ci->backing[off], 0);
+	spin_unlock(&ci->lock);
+	return false;
+}
+
+static bool vswap_any_refused(struct folio *folio)
+{
+	unsigned int i;
+
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (vswap_page_is_refused(folio, i))
+			return true;
+	return false;
+}
+
+/* See vswap_is_refused(). */
+bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
+{
+	bool refused;
+
+	rcu_read_lock();
+	refused = vswap_must_compress(folio_memcg(folio)) &&
+		  vswap_any_refused(folio);
+	if (refused)
+		vswap_met_refused(folio_memcg(folio), folio_nr_pages(folio));
+	rcu_read_unlock();
+	if (!refused)
+		return false;
+	if (!folio_test_large(folio))
+		return true;
+	/* The pages of it that do compress can leave without the others. */
+	return !folio_test_anon(folio) || split_folio_to_list(folio, folios) ||
+	       vswap_page_is_refused(folio, 0);
+}
+
+/* How long it is believed that refused pages have not changed. */
+#define VSWAP_REFUSED_TIME	HZ
+
+/*
+ * Nothing is gained from going through all anonymous pages for the few that are
+ * new among them, or that are in use all the time. Pages that are mapped may
+ * have changed since they were refused: now and then all are looked at again
+ * before anything is concluded.
+ */
+static bool vswap_nearly_all(struct vswap_refusals *refusals, unsigned long anon)
+{
+	unsigned long until = READ_ONCE(refusals->known_until);
+	long nr = atomic_long_read(&refusals->nr);
+
+	if (nr <= 0 || nr + max(anon / 64, 64UL) < anon)
+		return false;
+	if (until && time_before(jiffies, until))
+		return true;
+	if (atomic_long_read(&refusals->met) < nr)
+		return false;
+	atomic_long_set(&refusals->met, 0);
+	WRITE_ONCE(refusals->known_until, jiffies + VSWAP_REFUSED_TIME);
+	return true;
+}
+
+/**
+ * vswap_all_refused - are there only refused pages?
+ * @memcg: of that group, without its children; NULL: in the machine
+ *
+ * Return: true if it is not worth trying to swap anything out.
+ */
+bool vswap_all_refused(struct mem_cgroup *memcg)
+{
+	struct vswap_refusals *refusals;
+
+	if (!atomic_long_read(&vswap_refusals.nr))
+		return false;
+	refusals = vswap_memcg_refusals(memcg);
+	if (refusals)
+		return vswap_nearly_all(refusals, vswap_memcg_anon(memcg));
+	return vswap_nearly_all(&vswap_refusals,
+				global_node_page_state(NR_INACTIVE_ANON) +
+				global_node_page_state(NR_ACTIVE_ANON));
+}

@@ -1,0 +1,614 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: writing zswap entries back to a device.
+ *
+ * Reclaim takes part up to the point where a page is ready to be written, and
+ * neither waits for a device nor allocates: pages and descriptors ("flights")
+ * come from a pool that is filled when a device comes. With the pool empty, or
+ * no room on the devices, it stops at once. A work item submits what is ready,
+ * sorted and merged; another deals with what has been written.
+ *
+ * The zswap entry backs its slot until the data is on the device. The slot is
+ * held in the swap cache only while its data is decompressed. Afterwards
+ * anybody may read, write or free it: the backing word, which points to the
+ * flight, is taken over, and the flight finds that it has no entry any more
+ * ("overtaken"). The slot of the device is freed then. A flight is in the pool
+ * again only after that, so that the pointer cannot be mistaken.
+ */
+#include <linux/backing-dev.h>
+#include <linux/blk-cgroup.h>
+#include <linux/blkdev.h>
+#include <linux/kthread.h>
+#include <linux/list_sort.h>
+#include <linux/llist.h>
+#include <linux/memcontrol.h>
+#include <linux/pagemap.h>
+#include <linux/swap_ops.h>
+#include <trace/events/vswap.h>
+
+#include "internal.h"
+#include "zswap.h"
+
+/**
+ * struct vswap_flight - a page on its way from zswap to a device
+ * @list: in the pool, or among those that are ready to be written
+ * @entry: what backs the slot until the end; NULL when overtaken. Protected by
+ *	   the lock of @virt's cluster
+ * @virt: the virtual slot
+ * @slot: the slot of a device; its reverse map names @virt, and nothing else
+ *	  names it before the end
+ * @memcg: charged for @slot; referenced
+ * @folio: the data; of order 0
+ */
+struct vswap_flight {
+	struct list_head list;
+	struct zswap_entry *entry;
+	swp_entry_t virt;
+	swp_entry_t slot;
+	struct mem_cgroup *memcg;
+	struct folio *folio;
+};
+
+/* Flights that are contiguous on the device, written by one request. */
+struct vswap_request {
+	struct swap_iocb sio;
+	struct list_head list;		/* in the pool */
+	struct llist_node done;
+	bool failed;
+	unsigned int nr;
+	struct vswap_flight *flights[SWAP_CLUSTER_MAX];
+};
+
+#define VSWAP_REQUESTS	16
+
+/* All of these, and the pool's, are protected by vswap_flight_lock. */
+static DEFINE_SPINLOCK(vswap_flight_lock);
+static LIST_HEAD(vswap_pool);
+static LIST_HEAD(vswap_requests);
+static LIST_HEAD(vswap_ready_flights);
+static unsigned int vswap_nr_ready;
+static unsigned int vswap_nr_flights;	/* of the pool, wherever they are */
+static unsigned int vswap_want_flights;
+
+/* Slots of each device that flights have. */
+static atomic_t vswap_in_flight[MAX_SWAPFILES];
+
+static LLIST_HEAD(vswap_done);
+static DECLARE_WAIT_QUEUE_HEAD(vswap_landed);
+/* After an error there is a pause: data that cannot be written stays. */
+static unsigned long vswap_paused_until = INITIAL_JIFFIES;
+
+static void vswap_submit_work(struct work_struct *work);
+static void vswap_done_work(struct work_struct *work);
+static DECLARE_WORK(vswap_submitter, vswap_submit_work);
+static DECLARE_WORK(vswap_finisher, vswap_done_work);
+
+/* The pool */
+
+static struct vswap_flight *vswap_take_flight(void)
+{
+	struct vswap_flight *flight;
+
+	if (time_before(jiffies, READ_ONCE(vswap_paused_until)))
+		return NULL;
+	spin_lock(&vswap_flight_lock);
+	flight = list_first_entry_or_null(&vswap_pool, struct vswap_flight, list);
+	if (flight)
+		list_del(&flight->list);
+	spin_unlock(&vswap_flight_lock);
+	return flight;
+}
+
+static void vswap_free_flight(struct vswap_flight *flight)
+{
+	folio_put(flight->folio);
+	kfree(flight);
+}
+
+static void vswap_put_flight(struct vswap_flight *flight)
+{
+	bool surplus;
+
+	spin_lock(&vswap_flight_lock);
+	surplus = vswap_nr_flights > vswap_want_flights;
+	if (surplus)
+		vswap_nr_flights--;
+	else
+		list_add_tail(&flight->list, &vswap_pool);
+	spin_unlock(&vswap_flight_lock);
+	if (surplus)
+		vswap_free_flight(flight);
+	if (wq_has_sleeper(&vswap_landed))
+		wake_up_all(&vswap_landed);
+}
+
+static struct vswap_flight *vswap_new_flight(void)
+{
+	struct vswap_flight *flight = kzalloc_obj(*flight, GFP_KERNEL | __GFP_NORETRY |
+						  __GFP_NOWARN);
+
+	if (!flight)
+		return NULL;
+	flight->folio = folio_alloc(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN, 0);
+	if (!flight->folio) {
+		kfree(flight);
+		return NULL;
+	}
+	__folio_set_swapbacked(flight->folio);
+	return flight;
+}
+
+/* Once there they stay, 16 KB. Return: whether there is any. */
+static bool vswap_have_requests(void)
+{
+	static unsigned int nr;
+
+	while (nr < VSWAP_REQUESTS) {
+		struct vswap_request *req = kzalloc_obj(*req, GFP_KERNEL |
+							__GFP_NORETRY | __GFP_NOWARN);
+
+		if (!req)
+			break;
+		nr++;
+		spin_lock(&vswap_flight_lock);
+		list_add(&req->list, &vswap_requests);
+		spin_unlock(&vswap_flight_lock);
+	}
+	return nr;
+}
+
+/**
+ * vswap_resize_pool - have flights for a machine of this size, or none
+ * @wanted: is there a device that entries can be written to?
+ *
+ * Context: Process context, one at a time.
+ */
+void vswap_resize_pool(bool wanted)
+{
+	struct vswap_flight *flight;
+	unsigned int want = 0;
+
+	if (wanted && vswap_have_requests())
+		want = clamp(totalram_pages() / 256, 64UL, 1024UL);
+	spin_lock(&vswap_flight_lock);
+	vswap_want_flights = want;
+	spin_unlock(&vswap_flight_lock);
+
+	while (READ_ONCE(vswap_nr_flights) < want) {
+		flight = vswap_new_flight();
+		if (!flight)
+			return;
+		spin_lock(&vswap_flight_lock);
+		vswap_nr_flights++;
+		spin_unlock(&vswap_flight_lock);
+		vswap_put_flight(flight);
+	}
+	/* What is under way now follows when it lands. */
+	spin_lock(&vswap_flight_lock);
+	while (vswap_nr_flights > want && !list_empty(&vswap_pool)) {
+		flight = list_first_entry(&vswap_pool, struct vswap_flight, list);
+		list_del(&flight->list);
+		vswap_nr_flights--;
+		spin_unlock(&vswap_flight_lock);
+		vswap_free_flight(flight);
+		spin_lock(&vswap_flight_lock);
+	}
+	spin_unlock(&vswap_flight_lock);
+}
+
+/* From zswap to a page that is ready to be written */
+
+/* Does @entry, which may be gone, back slot @off of a locked cluster? */
+static bool vswap_backs(struct swap_cluster_info *ci, unsigned int off,
+			const struct zswap_entry *entry)
+{
+	return ci->backing && ci->backing[off] == vswap_zswap_to_backing(entry);
+}
+
+static void vswap_give_slot_back(struct vswap_flight *flight)
+{
+	swap_free_backing(flight->slot, 1);
+	atomic_dec(&vswap_in_flight[swp_type(flight->slot)]);
+	vswap_memcg_charge(flight->memcg, -1, false);
+}
+
+/* Have a slot of a device, for the owner of the virtual slot. */
+static int vswap_reserve_slot(struct vswap_flight *flight,
+			      const struct zswap_entry *entry)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
+	unsigned int off = swp_cluster_offset(flight->virt);
+	int err = 0;
+
+	flight->memcg = NULL;
+	spin_lock(&ci->lock);
+	if (!vswap_backs(ci, off, entry))
+		err = -ENOENT;
+	else if (swp_tb_is_folio(__swap_table_get(ci, off)))
+		err = -EEXIST;
+	else
+		flight->memcg = vswap_memcg_get(__swap_cgroup_get(ci, off));
+	spin_unlock(&ci->lock);
+	if (err)
+		return err;
+
+	if (vswap_memcg_charge(flight->memcg, 1, false))
+		return -EAGAIN;
+	flight->slot = swap_alloc_backing(flight->virt, 0);
+	if (flight->slot.val) {
+		atomic_inc(&vswap_in_flight[swp_type(flight->slot)]);
+		return 0;
+	}
+	vswap_memcg_charge(flight->memcg, -1, false);
+	return -EAGAIN;
+}
+
+/* Keep everybody away from the slot: the folio enters the swap cache there. */
+static int vswap_hold_slot(struct vswap_flight *flight,
+			   const struct zswap_entry *entry, void **shadow)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
+	int err;
+
+	/* Whoever found it at its former slot may not have let it go yet. */
+	if (!folio_trylock(flight->folio))
+		return -EBUSY;
+	*shadow = NULL;
+	spin_lock(&ci->lock);
+	err = __swap_cache_add_check(ci, flight->virt, 1, shadow, NULL);
+	if (!err && !vswap_backs(ci, swp_cluster_offset(flight->virt), entry))
+		err = -ENOENT;
+	if (!err)
+		__swap_cache_do_add_folio(ci, flight->folio, flight->virt);
+	spin_unlock(&ci->lock);
+	if (err)
+		folio_unlock(flight->folio);
+	return err;
+}
+
+/*
+ * Let the slot go, and if @entry is given, have the flight found by what happens
+ * to it. Return: false if that is over already, as nobody used the slot any more.
+ */
+static bool vswap_let_slot_go(struct vswap_flight *flight,
+			      struct zswap_entry *entry, void *shadow)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
+	struct folio *folio = flight->folio;
+	bool under_way;
+
+	spin_lock(&ci->lock);
+	flight->entry = entry;
+	if (entry) {
+		/* It comes back if it cannot be written. */
+		zswap_lru_del(entry);
+		WRITE_ONCE(ci->backing[swp_cluster_offset(flight->virt)],
+			   vswap_flight_to_backing(flight));
+	}
+	__swap_cache_do_del_folio(ci, folio, flight->virt, shadow);
+	under_way = flight->entry;
+	spin_unlock(&ci->lock);
+
+	folio_unlock(folio);
+	folio_put(folio);
+	return under_way;
+}
+
+static int vswap_load_flight(struct vswap_flight *flight,
+			     struct zswap_entry *entry)
+{
+	void *shadow;
+	bool ok;
+	int err;
+
+	err = vswap_hold_slot(flight, entry, &shadow);
+	if (err)
+		return err;
+	ok = zswap_decompress(entry, flight->folio);
+	if (vswap_let_slot_go(flight, ok ? entry : NULL, shadow))
+		return 0;
+	return ok ? -ENOENT : -EIO;
+}
+
+static void vswap_queue_flight(struct vswap_flight *flight)
+{
+	bool enough;
+
+	spin_lock(&vswap_flight_lock);
+	list_add_tail(&flight->list, &vswap_ready_flights);
+	enough = ++vswap_nr_ready >= SWAP_CLUSTER_MAX;
+	spin_unlock(&vswap_flight_lock);
+	if (enough)
+		queue_work(vswap_space.wq, &vswap_submitter);
+}
+
+/**
+ * vswap_writeback - start to write a zswap entry to a device
+ * @entry: the entry; it may be gone, and is only compared until that is known
+ * @virt: the virtual slot it was stored for
+ *
+ * Context: Process context, no locks held. Does not wait for a device.
+ * Return: 0 if it will be written; -EAGAIN if nothing can be, for now; -EEXIST
+ * if the slot is in the swap cache; another error if there is nothing to do.
+ */
+int vswap_writeback(struct zswap_entry *entry, swp_entry_t virt)
+{
+	struct vswap_flight *flight = vswap_take_flight();
+	int err;
+
+	if (!flight)
+		return -EAGAIN;
+	flight->virt = virt;
+	err = vswap_reserve_slot(flight, entry);
+	if (!err) {
+		err = vswap_load_flight(flight, entry);
+		if (!err) {
+			vswap_queue_flight(flight);
+			return 0;
+		}
+		vswap_give_slot_back(flight);
+	}
+	vswap_memcg_put(flight->memcg);
+	vswap_put_flight(flight);
+	return err;
+}
+
+/* See vswap_writeback_flush(). */
+void __vswap_writeback_flush(void)
+{
+	if (READ_ONCE(vswap_nr_ready))
+		queue_work(vswap_space.wq, &vswap_submitter);
+}
+
+/* See vswap_writeback_throttle(). */
+void __vswap_writeback_throttle(void)
+{
+	wait_event_idle_timeout(vswap_landed, !list_empty_careful(&vswap_pool) ||
+				!READ_ONCE(vswap_nr_flights), HZ);
+}
+
+/**
+ * vswap_wait_for_flights - wait until no flight has a slot of a device
+ * @type: the device; nothing is allocated there any more
+ *
+ * Return: 0, or -ERESTARTSYS after a signal.
+ */
+int vswap_wait_for_flights(unsigned int type)
+{
+	__vswap_writeback_flush();
+	return wait_event_interruptible(vswap_landed,
+					!atomic_read(&vswap_in_flight[type]));
+}
+
+/* Landing */
+
+/*
+ * The data is on the device, and the slot there backs the virtual slot; or it
+ * is not, and zswap goes on to do so. Return: the entry to be freed, if any.
+ */
+static struct zswap_entry *vswap_land(struct vswap_flight *flight, bool failed)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
+	unsigned int off = swp_cluster_offset(flight->virt);
+	struct zswap_entry *entry;
+
+	spin_lock(&ci->lock);
+	entry = flight->entry;
+	flight->entry = NULL;
+	if (entry && failed) {
+		WRITE_ONCE(ci->backing[off], vswap_zswap_to_backing(entry));
+		zswap_lru_add(entry);
+	} else if (entry) {
+		WRITE_ONCE(ci->backing[off], 0);
+		vswap_count(VSWAP_NR_ZSWAP, -1);
+		vswap_install_slots(ci, flight->virt, flight->slot, 1, VSWAP_FLIGHT);
+		atomic_dec(&vswap_in_flight[swp_type(flight->slot)]);
+	}
+	spin_unlock(&ci->lock);
+
+	if (entry && !failed) {
+		count_vm_event(ZSWPWB);
+		vswap_memcg_event(flight->memcg, ZSWPWB);
+	} else {
+		vswap_give_slot_back(flight);
+		entry = NULL;
+	}
+	vswap_memcg_put(flight->memcg);
+	return entry;
+}
+
+static void vswap_land_request(struct vswap_request *req)
+{
+	struct zswap_entry *entries[SWAP_CLUSTER_MAX];
+	unsigned int i, nr = 0;
+
+	if (req->failed)
+		WRITE_ONCE(vswap_paused_until, jiffies + HZ);
+	for (i = 0; i < req->nr; i++) {
+		entries[nr] = vswap_land(req->flights[i], req->failed);
+		if (entries[nr])
+			nr++;
+		vswap_put_flight(req->flights[i]);
+	}
+	if (nr)
+		vswap_zswap_free(entries, nr);
+}
+
+static void vswap_done_work(struct work_struct *work)
+{
+	struct llist_node *done = llist_reverse_order(llist_del_all(&vswap_done));
+	struct vswap_request *req, *next;
+
+	llist_for_each_entry_safe(req, next, done, done) {
+		vswap_land_request(req);
+		spin_lock(&vswap_flight_lock);
+		list_add(&req->list, &vswap_requests);
+		spin_unlock(&vswap_flight_lock);
+		/* It may be what the submitter lacked. */
+		__vswap_writeback_flush();
+		cond_resched();
+	}
+}
+
+/* Called at the end of I/O, by the device: in any context. */
+static bool vswap_request_end(struct swap_iocb *sio, bool *failed)
+{
+	struct vswap_request *req = container_of(sio, struct vswap_request, sio);
+
+	req->failed = *failed;
+	llist_add(&req->done, &vswap_done);
+	queue_work(vswap_space.wq, &vswap_finisher);
+	return true;
+}
+
+/* Submitting */
+
+static int vswap_flight_cmp(void *priv, const struct list_head *a,
+			    const struct list_head *b)
+{
+	unsigned long x = list_entry(a, struct vswap_flight, list)->slot.val;
+	unsigned long y = list_entry(b, struct vswap_flight, list)->slot.val;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct vswap_request *vswap_take_request(void)
+{
+	struct vswap_request *req;
+
+	spin_lock(&vswap_flight_lock);
+	req = list_first_entry_or_null(&vswap_requests, struct vswap_request, list);
+	if (req)
+		list_del(&req->list);
+	spin_unlock(&vswap_flight_lock);
+	return req;
+}
+
+/* Take flights from a sorted list as long as one request can write them. */
+static void vswap_fill_request(struct vswap_request *req, struct list_head *ready)
+{
+	struct vswap_flight *flight, *next, *last = NULL;
+
+	req->nr = 0;
+	list_for_each_entry_safe(flight, next, ready, list) {
+		if (last && (flight->memcg != last->memcg ||
+			     !vswap_slots_adjoin(last->slot, flight->slot)))
+			break;
+		list_del(&flight->list);
+		req->flights[req->nr] = flight;
+		bvec_set_folio(&req->sio.bvecs[req->nr], flight->folio, PAGE_SIZE, 0);
+		last = flight;
+		if (++req->nr == ARRAY_SIZE(req->flights))
+			break;
+	}
+	req->sio.nr_bvecs = req->nr;
+	req->sio.len = req->nr * PAGE_SIZE;
+	req->sio.entry = req->flights[0]->slot;
+	req->sio.split = NULL;
+	req->sio.end_io = vswap_request_end;
+}
+
+static void vswap_submit_request(struct vswap_request *req)
+{
+	struct swap_io_ctx ctx = {
+		.sio = &req->sio,
+		.sis = __swap_entry_to_info(req->sio.entry),
+	};
+	struct mem_cgroup *memcg = req->flights[0]->memcg;
+	struct cgroup_subsys_state *css = vswap_memcg_blkcg(memcg);
+	unsigned int i, nr = req->nr;
+
+	count_vm_events(PSWPOUT, nr);
+	for (i = 0; i < nr; i++)
+		vswap_memcg_event(memcg, PSWPOUT);
+	if (css)
+		kthread_associate_blkcg(css);
+	swap_write_submit(&ctx);	/* @req may be gone afterwards */
+	if (css) {
+		kthread_associate_blkcg(NULL);
+		css_put(css);
+	}
+}
+
+/* Those that were overtaken meanwhile need not be written. */
+static void vswap_cancel_overtaken(struct list_head *ready)
+{
+	struct vswap_flight *flight, *next;
+
+	list_for_each_entry_safe(flight, next, ready, list) {
+		if (READ_ONCE(flight->entry))
+			continue;
+		list_del(&flight->list);
+		vswap_land(flight, true);
+		vswap_put_flight(flight);
+	}
+}
+
+static void vswap_submit_work(struct work_struct *work)
+{
+	struct vswap_request *req;
+	struct blk_plug plug;
+	LIST_HEAD(ready);
+	bool again;
+
+	spin_lock(&vswap_flight_lock);
+	list_splice_init(&vswap_ready_flights, &ready);
+	vswap_nr_ready = 0;
+	spin_unlock(&vswap_flight_lock);
+
+	vswap_cancel_overtaken(&ready);
+	list_sort(NULL, &ready, vswap_flight_cmp);
+	blk_start_plug(&plug);
+	while (!list_empty(&ready)) {
+		req = vswap_take_request();
+		if (!req)
+			break;
+		vswap_fill_request(req, &ready);
+		vswap_submit_request(req);
+	}
+	blk_finish_plug(&plug);
+
+	/* The rest when a request has ended, see vswap_done_work(). */
+	if (list_empty(&ready))
+		return;
+	spin_lock(&vswap_flight_lock);
+	vswap_nr_ready += list_count_nodes(&ready);
+	list_splice(&ready, &vswap_ready_flights);
+	again = !list_empty(&vswap_requests);
+	spin_unlock(&vswap_flight_lock);
+	if (again)
+		queue_work(vswap_space.wq, &vswap_submitter);
+}
+
+/**
+ * vswap_overtake - the slot of a flight gets another fate
+ * @ci: the cluster, locked
+ * @off: the slot, whose backing word names a flight
+ *
+ * Return: the zswap entry, which backs the slot as if nothing had happened.
+ */
+struct zswap_entry *vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
+{
+	struct vswap_flight *flight = vswap_backing_to_flight(ci->backing[off]);
+	struct zswap_entry *entry = flight->entry;
+
+	lockdep_assert_held(&ci->lock);
+	VM_WARN_ON_ONCE(!entry);
+	WRITE_ONCE(flight->entry, NULL);
+	WRITE_ONCE(ci->backing[off], vswap_zswap_to_backing(entry));
+	count_vm_event(VSWAP_OVERTAKE);
+	return entry;
+}
+
+/**
+ * vswap_flight_entry - the zswap entry behind a slot that is being written back
+ * @word: the backing word; the cluster is locked
+ *
+ * Return: the entry.
+ */
+struct zswap_entry *vswap_flight_entry(unsigned long word)
+{
+	struct vswap_flight *flight = vswap_backing_to_flight(word);
+
+	return flight->entry;
+}
