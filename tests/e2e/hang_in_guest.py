@@ -5,8 +5,8 @@ Arguments: "bystanders" or "reader", the name of the device, for how many second
 
 bystanders: how much is done in some seconds before the hang and during it, and the longest that one
 operation took, by a process that reads files (so that memory is reclaimed), one whose data is in zswap
-and stays there (group "zswapped"), and one whose data is in memory and that takes and gives back some
-more ("memory"). kswapd's longest single wait as well.
+and stays there (group "zswapped"), one whose data is in memory and that takes and gives back some more
+("memory"), and one that reclaims the memory of a group ("reclaimed"). kswapd's longest wait as well.
 
 reader: a process of the group "reader" has its data in zswap. The device hangs, then the data is written
 back by somebody else, and the process reads it again: how long that took for each page, at most.
@@ -30,7 +30,7 @@ CGROUP = Path("/sys/fs/cgroup")
 DM_DEV_SUSPEND = 0xC138FD06
 SUSPEND, SKIP_LOCKFS, NOFLUSH = 1 << 1, 1 << 10, 1 << 11
 MCL_ALL_ON_FAULT = 1 | 2 | 4  # MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT
-GROWS = 40_000  # pages at most
+WARM_UP = 6.0  # seconds, until rates are steady
 BEFORE = 5.0  # seconds that are "usual"
 CHUNK = 256 << 10
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -60,7 +60,7 @@ class Data:
     """Pages that are checked whenever they are read."""
 
     def __init__(self, pages: int) -> None:
-        self.region = swappable(max(pages, 1))
+        self.region = swappable(pages)
         self.versions = bytearray(pages)
         for page in range(pages):
             self.region[page * PAGE : (page + 1) * PAGE] = content(page, 0)
@@ -168,19 +168,20 @@ def in_memory() -> tuple[Callable[[], None], Callable[[], None]]:
     return touch, data.check_all
 
 
-def growing() -> tuple[Callable[[], None], Callable[[], None]]:
-    """Takes memory, a quarter of a megabyte at a time, and reads nothing of it until the end."""
-    join_group("growing")
-    data = Data(0)
-    data.region = swappable(GROWS)
+def reclaimer() -> tuple[Callable[[], None], Callable[[], None]]:
+    """Reclaims a group's memory, a quarter of a megabyte at a time; needs none of the data until the end."""
+    join_group("reclaimed")
+    data = Data(20_000)
+    join_group("")
 
-    def grow() -> None:
-        for page in range(len(data.versions), min(len(data.versions) + 64, GROWS)):
-            data.versions.append(0)
-            data.region[page * PAGE : (page + 1) * PAGE] = content(page, 0)
-        time.sleep(0.05)
+    def reclaim() -> None:
+        time.sleep(0.2)
+        try:
+            (CGROUP / "reclaimed/memory.reclaim").write_text("256K")
+        except OSError:  # there was less
+            pass
 
-    return grow, data.check_all
+    return reclaim, data.check_all
 
 
 def go_on(board: Board, index: int, make: Callable[[], tuple[Callable[[], None], Callable[[], None]]]) -> None:
@@ -209,7 +210,7 @@ class Watch:
     def __init__(self, comm: str) -> None:
         tasks = Path("/proc").glob("[0-9]*/comm")
         self.status = next(task.with_name("status") for task in tasks if task.read_text().startswith(comm))
-        self.switches, self.since, self.longest, self.stack = "", 0.0, 0.0, ""
+        self.switches, self.since, self.longest = "", 0.0, 0.0
 
     def look(self) -> None:
         """Once."""
@@ -217,10 +218,8 @@ class Watch:
         now = time.monotonic()
         if not status["State"].startswith("D") or status["voluntary_ctxt_switches"] != self.switches:
             self.switches, self.since = status["voluntary_ctxt_switches"], now
-        if status["State"].startswith("D") and now - self.since > self.longest:
-            self.longest = now - self.since
-            if self.longest > 0.5 and not self.stack:
-                self.stack = self.status.with_name("stack").read_text()
+        if status["State"].startswith("D"):
+            self.longest = max(self.longest, now - self.since)
 
 
 def watched(seconds: float, watch: Watch) -> None:
@@ -242,7 +241,7 @@ COUNTERS = ("nr_writeback", "zswpwb", "pgscan_kswapd", "pgscan_direct", "pswpin"
 
 def bystanders(device: str, seconds: float) -> object:
     """See above."""
-    makers = {"reader": file_reader, "zswapped": zswapped, "memory": in_memory, "growing": growing}
+    makers = {"reader": file_reader, "zswapped": zswapped, "memory": in_memory, "reclaimer": reclaimer}
     board = Board(len(makers))
     children = []
     for index, make in enumerate(makers.values()):
@@ -259,7 +258,7 @@ def bystanders(device: str, seconds: float) -> object:
     watch = Watch("kswapd")
     while not board.all_ready():
         time.sleep(0.05)
-    time.sleep(2)
+    time.sleep(WARM_UP)
     at: list[dict[str, int]] = [vmstat(*COUNTERS)]
     board.enter("usual")
     watched(BEFORE, watch)
@@ -273,7 +272,7 @@ def bystanders(device: str, seconds: float) -> object:
     board.enter("end")
     suspend(device, False)
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
-    report: dict[str, object] = {"kswapd": kswapd, "kswapd_stack": watch.stack, "codes": codes, "vmstat": at}
+    report: dict[str, object] = {"kswapd": kswapd, "codes": codes, "vmstat": at}
     for index, name in enumerate(makers):
         usual, hang = board.entry(index, 1), board.entry(index, 2)
         report[name] = {"usual": usual[0] / BEFORE, "hang": hang[0] / seconds, "longest": hang[1]}

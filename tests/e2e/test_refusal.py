@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Without a device what does not compress stays in memory: found out fast, the matter of its group only."""
+
+import statistics
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, number
+from tests.e2e.common import fields as numbers
+from vswaplab.guest import GuestResult
+
+LONG = pytest.mark.long
+
+# Until the group is killed, or for so many seconds; and what is left of it then ends as well.
+UNTIL_KILLED = """
+now() {{ read up _ < /proc/uptime; echo $up; }}
+group a; echo {limit}M > $CG/a/memory.max
+now > $RESULTS/started
+in_group a {command} > /run/said 2>&1 & pid=$!
+( sleep {patience}; touch /run/over ) & watch=$!
+while kill -0 $pid 2>/dev/null && [ ! -e /run/over ] && grep -q '^oom_kill 0$' $CG/a/memory.events; do
+  sleep 0.05
+done
+now > $RESULTS/killed; keep events $CG/a/memory.events
+kill $watch; for p in $(cat $CG/a/cgroup.procs); do kill -9 $p; done; wait $pid
+"""
+
+SWAPCHECK = "swapcheck --size {size}M --random 100 --passes 1"
+PYTHON = 'python3 -c "import os; x = [os.urandom(1 << 20) for i in range({size})]"'
+
+
+def seconds_to_kill(result: GuestResult) -> float:
+    return float(result.files["killed"]) - float(result.files["started"])
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.kernel("mainline", "um", "release")
+@pytest.mark.parametrize(
+    ("command", "limit", "cpus"),
+    [
+        (SWAPCHECK, 128, 1),
+        pytest.param(SWAPCHECK, 512, 1, marks=LONG),
+        pytest.param(SWAPCHECK, 1024, 1, marks=LONG),
+        (PYTHON, 64, 2),
+        pytest.param(PYTHON, 256, 2, marks=LONG),
+    ],
+    ids=["swapcheck-128", "swapcheck-512", "swapcheck-1024", "python-64", "python-256"],
+)
+def test_the_kill_comes_soon(boot_guest: Boot, command: str, limit: int, cpus: int) -> None:
+    """Random data, twice the limit: mainline, which cannot swap at all, says how long that takes at best."""
+    taken: dict[str, float] = {}
+    for kernel in ("mainline", "vswap"):
+        patience = 120 if kernel == "mainline" else 4 + 4 * taken["mainline"]
+        result = boot_guest(
+            UNTIL_KILLED.format(limit=limit, command=command.format(size=2 * limit), patience=patience),
+            kernel=kernel, flavour="release", mem_bytes=(limit + max(limit, 960)) * MIB, cpus=cpus,
+        )  # fmt: skip
+        taken[kernel] = seconds_to_kill(result)
+        killed = numbers(result, "events")["oom_kill"] >= 1
+        assert killed, f"{kernel}: nothing was killed: seconds {taken}"
+    assert taken["vswap"] <= 2 + 2 * taken["mainline"], taken
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.parametrize(("size", "limit"), [(96, 64), pytest.param(768, 512, marks=LONG)])
+def test_what_compresses_makes_room_for_the_rest(boot_guest: Boot, size: int, limit: int) -> None:
+    """Half of the data is random; with all of the rest compressed there is room for 6 % more."""
+    result = boot_guest(
+        f"""
+group a; echo {limit}M > $CG/a/memory.max
+in_group a swapcheck --size {size}M --random 50 --ratio 5 --passes 2 --json > $RESULTS/out.json & pid=$!
+while kill -0 $pid 2>/dev/null; do cat $V/zswap >> $RESULTS/held; sleep 0.1; done
+keep events $CG/a/memory.events
+""",
+        flavour="release", mem_bytes=(limit + 192) * MIB,
+    )  # fmt: skip
+    assert numbers(result, "events")["oom_kill"] == 0 and result.oom_kills == []
+    assert answer(result, "out.json")["verified"] is True
+    # Of the half that compresses, all but what is just being used.
+    assert max(map(int, result.files["held"].split())) > 0.8 * size * MIB / 2 / 4096
+
+
+# A neighbour that is at its limit all the time: 60 MB that do not compress, and files that it reads. Then
+# a program with compressible data, more than the machine has. {lock}: whether the 60 MB are locked.
+NEIGHBOUR = """
+mkdir /run/disk; mkfs.ext2 -q $(ls /dev/ubdc 2>/dev/null || echo /dev/ubdb); mount /dev/ubd[bc] /run/disk
+dd if=/dev/urandom of=/run/disk/file bs=1M count=24 2>/dev/null
+cat > /run/neighbour.py <<'EOF'
+import ctypes, mmap, os, sys, time
+libc = ctypes.CDLL(None)
+held = mmap.mmap(-1, 60 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, len(held), 1 << 20):
+    held[at:at + (1 << 20)] = os.urandom(1 << 20)
+address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(held)))
+if sys.argv[1] == "locked":
+    assert libc.mlock(address, ctypes.c_size_t(len(held))) == 0
+open("/run/ready", "w").close()
+file = os.open("/run/disk/file", os.O_RDONLY)
+while True:
+    for at in range(0, 24 << 20, 1 << 18):
+        os.pread(file, 1 << 18, at)
+        time.sleep(0.005)
+EOF
+"""
+
+WITH_NEIGHBOUR = (
+    NEIGHBOUR
+    + """
+for round in 1 2 3 4 5; do for lock in locked refused; do
+  n=$lock$round; group n$n; group o$n; echo 76M > $CG/n$n/memory.max; rm -f /run/ready
+  in_group n$n python3 /run/neighbour.py $lock & pid=$!
+  while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+  in_group o$n usemem -O --init-time --json 140M > $RESULTS/$n.json
+  echo $? > $RESULTS/$n.code
+  cat $CG/o$n/memory.events $CG/n$n/memory.events > $RESULTS/$n.events
+  for p in $(cat $CG/n$n/cgroup.procs); do kill -9 $p; done; wait $pid
+done; done
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_a_neighbour_that_is_refused_disturbs_nobody(boot_guest: Boot) -> None:
+    """With the neighbour's pages in memory because they are locked, and because they do not compress."""
+    result = boot_guest(
+        WITH_NEIGHBOUR, flavour="release", mem_bytes=192 * MIB, cpus=2, scratch=64 * MIB, timeout=200.0,
+        # kswapd needs memory to compress; with two processes that allocate it may find none, as on mainline
+        expected=["page allocation failure: order:0"],
+    )  # fmt: skip
+    rates: dict[str, list[float]] = {"locked": [], "refused": []}
+    for lock in rates:
+        for turn in "12345":
+            assert number(result, f"{lock}{turn}.code") == 0, f"{lock}: {result.oom_kills} {result.output}"
+            rates[lock].append(answer(result, f"{lock}{turn}.json")["throughput_kb_s"])
+    assert result.oom_kills == []
+    # The host may be busy with other things: pairs that ran one after the other are compared.
+    ratios = [refused / locked for refused, locked in zip(rates["refused"], rates["locked"], strict=True)]
+    assert statistics.median(ratios) >= 0.75, rates
+
+
+# Random pages are refused when they are pushed out; after {then} they are pushed out again.
+REFUSED = """
+cat > /run/pages.py <<'EOF'
+import hashlib, json, mmap, os, re, subprocess, sys, time
+SIZE = 16 << 20
+memory = mmap.mmap(-1, SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+def look():
+    # What zswap has, what was refused and the slots on devices: in pages.
+    time.sleep(2.5)  # memory.stat may be that old
+    text = open("/sys/fs/cgroup/a/memory.stat").read()
+    stat = dict(line.split() for line in text.splitlines())
+    physical = open("/sys/kernel/mm/vswap/physical").read()
+    names = "zswapped", "zswap_incomp", "vswap_refused"
+    pages = {{name: int(stat.get(name, -4096)) >> 12 for name in names}}
+    return {{**pages, "physical": int(physical)}}
+
+def push():
+    memory.madvise(21)  # MADV_PAGEOUT
+    return look()
+
+for at in range(0, SIZE, 4096):
+    memory[at:at + 4096] = os.urandom(4096)
+seen = [look(), push()]
+{then}
+written = hashlib.sha256(memory).digest()
+seen.append(push())
+assert hashlib.sha256(memory).digest() == written
+memory.close()
+seen.append(look())
+json.dump(seen, open(os.environ["RESULTS"] + "/seen", "w"))
+EOF
+group a; in_group a python3 /run/pages.py; echo $? > $RESULTS/code
+"""
+
+PAGES = 16 * MIB // 4096
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_a_refused_page_that_was_rewritten_is_swapped_at_once(boot_guest: Boot) -> None:
+    """Half of the pages get data that compresses: they go, and the others are known not to."""
+    then = """
+for at in range(0, SIZE // 2, 4096):
+    memory[at:at + 4096] = bytes([at // 4096 % 251 + 1]) * 2048 + bytes(2048)"""
+    result = boot_guest(REFUSED.format(then=then))
+    assert number(result, "code") == 0, result.output
+    at_first, refused, rewritten, freed = answer(result, "seen")
+    assert refused["zswapped"] < PAGES // 10 and rewritten["zswapped"] >= 0.95 * PAGES / 2
+    assert refused["vswap_refused"] >= 0, "memory.stat has no line vswap_refused"
+    assert at_first["vswap_refused"] == 0 and refused["vswap_refused"] >= 0.95 * PAGES
+    assert 0.95 * PAGES / 2 <= rewritten["vswap_refused"] <= 1.05 * PAGES / 2
+    assert freed["vswap_refused"] == 0
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+@pytest.mark.parametrize("mode", ["auto", "always"])
+def test_refused_pages_go_when_a_device_comes(boot_guest: Boot, mode: str) -> None:
+    """Into zswap as they are, or to the device: out of memory, and intact."""
+    then = """
+device = next(name for name in ("/dev/ubdc", "/dev/ubdb") if os.path.exists(name))
+subprocess.run(["mkswap", device], check=True, stdout=subprocess.DEVNULL)
+subprocess.run(["swapon", device], check=True)"""
+    result = boot_guest(REFUSED.format(then=then), mode=mode, scratch=64 * MIB)
+    assert number(result, "code") == 0, result.output
+    _, refused, moved, freed = answer(result, "seen")
+    assert refused["zswapped"] < PAGES // 10 and refused["physical"] == 0
+    assert refused["vswap_refused"] >= 0, "memory.stat has no line vswap_refused"
+    assert refused["vswap_refused"] >= 0.95 * PAGES and moved["vswap_refused"] <= 0.05 * PAGES
+    assert moved["zswap_incomp"] + moved["physical"] >= 0.9 * PAGES
+    assert freed["vswap_refused"] == 0
+
+
+# 48 MB of data, 30 % of which does not compress; the rest, 34 MB, is touched page by page in random order, in
+# a group that may have 32 MB: so it swaps all the time.
+STEADY = """
+cat > /run/steady.py <<'EOF'
+import ctypes, mmap, os, random, sys
+PAGES, HARD = 12288, 3686
+memory = mmap.mmap(-1, PAGES << 12, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(PAGES):
+    data = os.urandom(4096) if page < HARD else os.urandom(512) * 2 + bytes([page % 251 + 1]) * 3072
+    memory[page << 12:page + 1 << 12] = data
+    if page == HARD and sys.argv[1] == "locked":
+        start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+        assert ctypes.CDLL(None).mlock(start, ctypes.c_size_t(HARD << 12)) == 0
+
+def spent():
+    return int(open("/sys/fs/cgroup/" + sys.argv[2] + "/cpu.stat").readline().split()[1])
+
+choose = random.Random(int(sys.argv[3]))
+for measured in (False, True):
+    start = spent()
+    for turn in range(8000):
+        memory[choose.randrange(HARD, PAGES) << 12] = turn & 255
+    if measured:
+        print(spent() - start)
+EOF
+for round in 1 2 3 4 5 6 7; do for lock in locked refused; do
+  group $lock$round; echo 32M > $CG/$lock$round/memory.max
+  in_group $lock$round python3 /run/steady.py $lock $lock$round $round >> $RESULTS/$lock ||
+    echo $lock >> $RESULTS/failed
+  grep ^zswpout $CG/$lock$round/memory.stat >> $RESULTS/$lock.out
+done; done
+"""
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_refused_pages_cost_no_time_in_the_long_run(boot_guest: Boot) -> None:
+    """As little as if they were locked. The guest's clock counts instructions: no other load disturbs."""
+    result = boot_guest(
+        STEADY, arch="x86_64", flavour="release", icount=True, mem_bytes=256 * MIB, timeout=3000.0
+    )
+    assert "failed" not in result.files and result.oom_kills == []
+    spent = {lock: sorted(map(int, result.files[lock].split())) for lock in ("locked", "refused")}
+    assert all(len(times) == 7 for times in spent.values())
+    for lock in spent:  # otherwise nothing was measured
+        assert min(int(line.split()[1]) for line in result.files[f"{lock}.out"].splitlines()) > 5000
+    assert spent["refused"][3] <= 1.05 * spent["locked"][3], spent
