@@ -265,7 +265,7 @@ static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 	swp_entry_t virt = page_swap_entry(folio_page(folio, idx)), slot;
 	struct swap_cluster_info *ci;
 
-	slot = swap_alloc_backing(virt, order);
+	slot = swap_alloc_backing(virt, order, false);
 	if (!slot.val)
 		return false;
 

@@ -10,7 +10,7 @@
  * 1. A slot's backing word changes only under the lock of its cluster, and
  *    only (a) with the swap-cache folio of the slot locked, or (b) when the
  *    slot is freed: no swap count, no folio in the cache, or (c) when what is
- *    in flight (writeback.c) lands.
+ *    in flight (writeback.c) lands, by a single store.
  * 2. With that folio locked, or under writeback, the word may be read without
  *    the cluster lock, unless it says FLIGHT: that has to be overtaken first.
  *    Otherwise it is a hint, read under RCU.
@@ -123,13 +123,12 @@ int vswap_charge_slots(struct folio *folio, int nr);
 /* writeback.c */
 struct zswap_entry *vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
 struct zswap_entry *vswap_flight_entry(unsigned long word);
-void vswap_resize_pool(bool wanted);
+bool vswap_resize_pool(bool wanted);
 int vswap_wait_for_flights(unsigned int type);
 
 /* refuse.c */
-void vswap_forget_refusals(void);
 void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr);
-bool vswap_all_refused(struct mem_cgroup *memcg);
+bool vswap_nothing_left(struct mem_cgroup *memcg);
 
 /* free.c */
 void vswap_zswap_free(struct zswap_entry **entries, unsigned int nr);
@@ -145,11 +144,12 @@ int vswap_memcg_charge_id(unsigned short id, int nr);
 void vswap_memcg_event(struct mem_cgroup *memcg, enum vm_event_item event);
 struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg);
 bool vswap_memcg_allows(struct mem_cgroup *memcg);
-bool vswap_memcg_has_room(struct mem_cgroup *memcg);
+bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush);
 bool vswap_memcg_may_store(struct mem_cgroup *memcg);
 void vswap_memcg_count_refused(unsigned short id, int nr);
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
 unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
+unsigned long vswap_memcg_tables(struct mem_cgroup *memcg);
 #else
 static inline bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes,
 				       gfp_t gfp)
@@ -190,7 +190,7 @@ static inline bool vswap_memcg_allows(struct mem_cgroup *memcg)
 	return true;
 }
 
-static inline bool vswap_memcg_has_room(struct mem_cgroup *memcg)
+static inline bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush)
 {
 	return true;
 }
@@ -208,6 +208,11 @@ static inline struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *mem
 }
 
 static inline unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
+{
+	return 0;
+}
+
+static inline unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
 	return 0;
 }

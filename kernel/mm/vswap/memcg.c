@@ -9,6 +9,7 @@
  */
 #include <linux/blk-cgroup.h>
 #include <linux/memcontrol.h>
+#include <linux/mm_inline.h>
 #include <linux/page_counter.h>
 #include <linux/sched/mm.h>
 
@@ -245,13 +246,12 @@ bool vswap_memcg_allows(struct mem_cgroup *memcg)
 /**
  * vswap_memcg_has_room - may a group have more data in zswap?
  * @memcg: the group, or NULL
- *
- * The statistics are not brought up to date, which zswap does for each page
- * that it stores for a group with a limit.
+ * @flush: do not believe a limit to have been reached because statistics are
+ *	   old; may sleep
  *
  * Return: false if a memory.zswap.max of the hierarchy has been reached.
  */
-bool vswap_memcg_has_room(struct mem_cgroup *memcg)
+bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush)
 {
 	if (!memcg || !cgroup_subsys_on_dfl(memory_cgrp_subsys))
 		return true;
@@ -260,7 +260,13 @@ bool vswap_memcg_has_room(struct mem_cgroup *memcg)
 
 		if (max == PAGE_COUNTER_MAX)
 			continue;
-		if (!max || memcg_page_state(memcg, MEMCG_ZSWAP_B) / PAGE_SIZE >= max)
+		if (!max)
+			return false;
+		if (memcg_page_state(memcg, MEMCG_ZSWAP_B) / PAGE_SIZE < max)
+			continue;
+		if (flush)
+			mem_cgroup_flush_stats(memcg);
+		if (!flush || memcg_page_state(memcg, MEMCG_ZSWAP_B) / PAGE_SIZE >= max)
 			return false;
 	}
 	return true;
@@ -312,8 +318,7 @@ void vswap_memcg_count_refused(unsigned short id, int nr)
  * vswap_memcg_offline - a group's pages become its parent's
  * @memcg: the group
  *
- * A page that is counted at this very moment may stay with the group. Who asks
- * for the number does not need it exact.
+ * Called when it goes offline, and again for the rest before it is freed.
  */
 void vswap_memcg_offline(struct mem_cgroup *memcg)
 {
@@ -328,11 +333,33 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
  * vswap_memcg_refusals - what is known of a group's refused pages
  * @memcg: the group, or NULL
  *
- * Return: that; NULL if it is the same as that of the machine.
+ * Return: that, NULL without a group.
  */
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg)
 {
-	return !memcg || mem_cgroup_is_root(memcg) ? NULL : &memcg->vswap_refusals;
+	return memcg ? &memcg->vswap_refusals : NULL;
+}
+
+/* Exact, where the statistics are not; the lists differ with MGLRU. */
+static unsigned long vswap_lruvec_anon(struct lruvec *lruvec)
+{
+	long nr = 0;
+	int zid;
+
+#ifdef CONFIG_LRU_GEN
+	if (lru_gen_enabled()) {
+		int gen;
+
+		for (gen = 0; gen < MAX_NR_GENS; gen++)
+			for (zid = 0; zid < MAX_NR_ZONES; zid++)
+				nr += READ_ONCE(lruvec->lrugen.nr_pages[gen][LRU_GEN_ANON][zid]);
+		return max(nr, 0L);
+	}
+#endif
+	for (zid = 0; zid < MAX_NR_ZONES; zid++)
+		nr += mem_cgroup_get_zone_lru_size(lruvec, LRU_INACTIVE_ANON, zid) +
+		      mem_cgroup_get_zone_lru_size(lruvec, LRU_ACTIVE_ANON, zid);
+	return nr;
 }
 
 /**
@@ -344,16 +371,22 @@ struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg)
 unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 {
 	unsigned long nr = 0;
-	int nid, zid;
+	int nid;
 
-	for_each_node_state(nid, N_MEMORY) {
-		struct lruvec *lruvec = mem_cgroup_lruvec(memcg, NODE_DATA(nid));
-
-		for (zid = 0; zid < MAX_NR_ZONES; zid++)
-			nr += mem_cgroup_get_zone_lru_size(lruvec, LRU_INACTIVE_ANON, zid) +
-			      mem_cgroup_get_zone_lru_size(lruvec, LRU_ACTIVE_ANON, zid);
-	}
+	for_each_node_state(nid, N_MEMORY)
+		nr += vswap_lruvec_anon(mem_cgroup_lruvec(memcg, NODE_DATA(nid)));
 	return nr;
+}
+
+/**
+ * vswap_memcg_tables - how many pages of tables are charged to a group?
+ * @memcg: the group
+ *
+ * Return: their number, as of some moments ago.
+ */
+unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
+{
+	return memcg_page_state(memcg, MEMCG_VSWAP_TABLES) >> PAGE_SHIFT;
 }
 
 #endif /* CONFIG_MEMCG */

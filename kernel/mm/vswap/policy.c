@@ -54,15 +54,18 @@ static void vswap_use(void)
 }
 
 /* Writeback needs a pool as long as there is a device and zswap is in use. */
+static void vswap_pool_work_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(vswap_pool_work, vswap_pool_work_fn);
+
 static void vswap_pool_work_fn(struct work_struct *work)
 {
 	if (vswap_si && vswap_devices_suffice())
 		vswap_use();
-	vswap_resize_pool(READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
-			  !zswap_never_enabled());
+	/* Without memory now, there may be some in a moment. */
+	if (!vswap_resize_pool(READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
+			       !zswap_never_enabled()))
+		schedule_delayed_work(&vswap_pool_work, HZ);
 }
-
-static DECLARE_WORK(vswap_pool_work, vswap_pool_work_fn);
 
 /**
  * vswap_policy_changed - have virtual slots available if they may be used now
@@ -80,7 +83,7 @@ void vswap_policy_changed(void)
 	if (vswap_devices_suffice() ||
 	    (READ_ONCE(vswap_mode) != VSWAP_NEVER && !zswap_never_enabled()))
 		vswap_use();
-	schedule_work(&vswap_pool_work);
+	mod_delayed_work(system_wq, &vswap_pool_work, 0);
 }
 
 /**
@@ -132,7 +135,7 @@ void vswap_devices_changed(struct plist_head *devices)
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
 	WRITE_ONCE(vswap_nofs, nofs);
-	schedule_work(&vswap_pool_work);
+	mod_delayed_work(system_wq, &vswap_pool_work, 0);
 }
 
 /**
@@ -168,6 +171,13 @@ bool vswap_active(void)
 	       vswap_devices_suffice();
 }
 
+/* Does zswap take pages of @memcg now, if they compress? */
+static bool vswap_zswap_has_room(struct mem_cgroup *memcg, bool flush)
+{
+	return vswap_uses_zswap() && zswap_has_room() && !vswap_space_is_full() &&
+	       vswap_memcg_allows(memcg) && vswap_memcg_has_room(memcg, flush);
+}
+
 /*
  * See vswap_can_swap(): what reclaim asks besides whether there is room on
  * devices. With the pool full, at a limit, or with nothing left that compresses,
@@ -175,9 +185,17 @@ bool vswap_active(void)
  */
 bool __vswap_can_swap(struct mem_cgroup *memcg)
 {
-	return vswap_uses_zswap() && zswap_has_room() && !vswap_space_is_full() &&
-	       vswap_memcg_allows(memcg) && vswap_memcg_has_room(memcg) &&
-	       !vswap_all_refused(memcg);
+	return vswap_zswap_has_room(memcg, true) && !vswap_nothing_left(memcg);
+}
+
+/* See vswap_can_swap_folio(). */
+bool __vswap_can_swap_folio(struct folio *folio)
+{
+	struct mem_cgroup *memcg = get_mem_cgroup_from_folio(folio);
+	bool can_swap = __vswap_can_swap(memcg);
+
+	mem_cgroup_put(memcg);
+	return can_swap;
 }
 
 /* Is something gained from virtual slots for the pages of @memcg? */
@@ -200,7 +218,7 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	if (get_nr_swap_pages() > 0)
 		wanted = vswap_gains(memcg);
 	else
-		wanted = vswap_can_swap(memcg);
+		wanted = vswap_zswap_has_room(memcg, false);
 	rcu_read_unlock();
 	return wanted;
 }
@@ -227,9 +245,10 @@ bool __vswap_may_write_back(struct mem_cgroup *memcg)
 {
 	if (!READ_ONCE(total_swap_pages))
 		return false;
-	if (!memcg || READ_ONCE(vswap_mode) == VSWAP_NEVER)
+	if (READ_ONCE(vswap_mode) == VSWAP_NEVER)
 		return true;
-	return mem_cgroup_get_nr_swap_pages(memcg) > 0;
+	return memcg ? mem_cgroup_get_nr_swap_pages(memcg) > 0 :
+		       get_nr_swap_pages() > 0;
 }
 
 /*

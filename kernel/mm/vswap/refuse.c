@@ -64,15 +64,15 @@ void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr)
 	vswap_memcg_count_refused(__swap_cgroup_get(ci, off), nr);
 }
 
-/* Reclaim has met refused pages of @memcg. Context: RCU read-side. */
-static void vswap_met_refused(struct mem_cgroup *memcg, int nr)
+/* Reclaim has met a refused page of @memcg. Context: RCU read-side. */
+static void vswap_met_refused(struct mem_cgroup *memcg)
 {
 	struct vswap_refusals *refusals = vswap_memcg_refusals(memcg);
 
-	count_vm_events(VSWAP_REFUSE, nr);
-	atomic_long_add(nr, &vswap_refusals.met);
+	count_vm_event(VSWAP_REFUSE);
+	atomic_long_inc(&vswap_refusals.met);
 	if (refusals)
-		atomic_long_add(nr, &refusals->met);
+		atomic_long_inc(&refusals->met);
 }
 
 /*
@@ -89,7 +89,6 @@ bool __vswap_refuse(struct page *page)
 
 	if (!vswap_must_compress(folio_memcg(folio)))
 		return false;
-	vswap_met_refused(folio_memcg(folio), 1);
 
 	hash = vswap_hash_page(page);
 	ci = swap_cluster_get_and_lock(folio);
@@ -99,6 +98,7 @@ bool __vswap_refuse(struct page *page)
 		fallthrough;
 	case VSWAP_REFUSED:
 		WRITE_ONCE(ci->backing[off], hash);
+		vswap_met_refused(folio_memcg(folio));
 		break;
 	default:
 		break;
@@ -147,7 +147,7 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 	refused = vswap_must_compress(folio_memcg(folio)) &&
 		  vswap_any_refused(folio);
 	if (refused)
-		vswap_met_refused(folio_memcg(folio), folio_nr_pages(folio));
+		vswap_met_refused(folio_memcg(folio));
 	rcu_read_unlock();
 	if (!refused)
 		return false;
@@ -158,47 +158,64 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 	       vswap_page_is_refused(folio, 0);
 }
 
-/* How long it is believed that refused pages have not changed. */
-#define VSWAP_REFUSED_TIME	HZ
-
 /*
- * Nothing is gained from going through all anonymous pages for the few that are
- * new among them, or that are in use all the time. Pages that are mapped may
- * have changed since they were refused: now and then all are looked at again
- * before anything is concluded.
+ * How long it is believed that @nr refused pages have not changed, in jiffies:
+ * some times what it takes to look at them.
  */
-static bool vswap_nearly_all(struct vswap_refusals *refusals, unsigned long anon)
+static unsigned long vswap_refused_time(long nr)
+{
+	return HZ / 10 + usecs_to_jiffies(4 * nr);
+}
+
+/* At most so many pages are not worth trying to swap out. */
+#define VSWAP_NOT_WORTH_MAX	4096L
+
+/* Have all refused pages been met lately, so that they have not changed? */
+static bool vswap_refusals_hold(struct vswap_refusals *refusals, long nr)
 {
 	unsigned long until = READ_ONCE(refusals->known_until);
-	long nr = atomic_long_read(&refusals->nr);
 
-	if (nr <= 0 || nr + max(anon / 64, 64UL) < anon)
-		return false;
-	if (until && time_before(jiffies, until))
+	if (!nr || (until && time_before(jiffies, until)))
 		return true;
 	if (atomic_long_read(&refusals->met) < nr)
 		return false;
 	atomic_long_set(&refusals->met, 0);
-	WRITE_ONCE(refusals->known_until, jiffies + VSWAP_REFUSED_TIME);
+	WRITE_ONCE(refusals->known_until, jiffies + vswap_refused_time(nr));
 	return true;
 }
 
 /**
- * vswap_all_refused - are there only refused pages?
+ * vswap_nothing_left - is there hardly anything left that can be swapped out?
  * @memcg: of that group, without its children; NULL: in the machine
  *
- * Return: true if it is not worth trying to swap anything out.
+ * Pages that were refused stay, and so do tables. Going through all of memory
+ * for a page here and there that is new, or in use all the time, makes no room:
+ * what is in use comes back at once. Pages that are mapped may have changed since
+ * they were refused: now and then all are looked at again before anything is
+ * concluded.
+ *
+ * Return: true if it is not worth trying.
  */
-bool vswap_all_refused(struct mem_cgroup *memcg)
+bool vswap_nothing_left(struct mem_cgroup *memcg)
 {
-	struct vswap_refusals *refusals;
+	struct vswap_refusals *refusals = vswap_memcg_refusals(memcg);
+	long anon, tables, nr;
 
-	if (!atomic_long_read(&vswap_refusals.nr))
+	if (refusals) {
+		tables = vswap_memcg_tables(memcg);
+		anon = vswap_memcg_anon(memcg);
+	} else {
+		refusals = &vswap_refusals;
+		tables = vswap_nr_tables() * vswap_table_bytes() >> PAGE_SHIFT;
+		anon = global_node_page_state(NR_INACTIVE_ANON) +
+		       global_node_page_state(NR_ACTIVE_ANON);
+	}
+	nr = max(atomic_long_read(&refusals->nr), 0L);
+	if (anon - nr >= min((nr + tables) / 64, VSWAP_NOT_WORTH_MAX)) {
+		/* What was met until now says nothing about what is left then. */
+		if (atomic_long_read(&refusals->met))
+			atomic_long_set(&refusals->met, 0);
 		return false;
-	refusals = vswap_memcg_refusals(memcg);
-	if (refusals)
-		return vswap_nearly_all(refusals, vswap_memcg_anon(memcg));
-	return vswap_nearly_all(&vswap_refusals,
-				global_node_page_state(NR_INACTIVE_ANON) +
-				global_node_page_state(NR_ACTIVE_ANON));
+	}
+	return vswap_refusals_hold(refusals, nr);
 }

@@ -73,10 +73,10 @@ void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
 /**
  * vswap_install_slots - let slots of a device back virtual slots
  * @ci: the virtual cluster, locked
- * @virt: the first of the virtual slots; nothing backs them any more
+ * @virt: the first of the virtual slots
  * @slot: the first of the slots
  * @nr: their number
- * @from: what backed them until now
+ * @from: what backed them until now, which the caller takes care of
  */
 void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 			 swp_entry_t slot, unsigned int nr, enum vswap_tag from)
@@ -85,7 +85,7 @@ void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 
 	lockdep_assert_held(&ci->lock);
 	for (i = 0; i < nr; i++) {
-		VM_WARN_ON_ONCE(ci->backing[off + i]);
+		VM_WARN_ON_ONCE(vswap_backing_tag(ci->backing[off + i]) != from);
 		WRITE_ONCE(ci->backing[off + i],
 			   vswap_slot_to_backing(swp_type(slot),
 						 swp_offset(slot) + i));

@@ -256,7 +256,8 @@ int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 
 	VM_WARN_ON_ONCE(ci->flags || ci->count || ci->backing);
 
-	if (!vswap_charge_tables(&objcg, vswap_table_bytes(), gfp | __GFP_NOWARN))
+	if (!vswap_charge_tables(&objcg, vswap_table_bytes(),
+				 gfp | __GFP_NOWARN | __GFP_NORETRY))
 		return -ENOMEM;
 	if (!vswap_alloc_tables(&t, gfp) && !vswap_reserve_take(&t)) {
 		vswap_uncharge_tables(objcg, vswap_table_bytes());
@@ -284,7 +285,8 @@ int __vswap_lend_tables(struct swap_cluster_info *ci)
 	struct vswap_tables t;
 
 	/* Where a cluster needs more than there is in a set, it does without. */
-	if (!SWAP_TABLE_HAS_ZEROFLAG || !vswap_reserve_take(&t))
+	if (__is_vswap_cluster(ci) || !SWAP_TABLE_HAS_ZEROFLAG ||
+	    !vswap_reserve_take(&t))
 		return -ENOMEM;
 
 	spin_lock(&ci->lock);

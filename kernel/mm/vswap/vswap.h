@@ -87,6 +87,7 @@ extern bool vswap_ready;
 extern unsigned int vswap_nr_tiers, vswap_min_tiers;
 bool __vswap_prepare_alloc(struct folio *folio);
 bool __vswap_can_swap(struct mem_cgroup *memcg);
+bool __vswap_can_swap_folio(struct folio *folio);
 bool __vswap_may_write_back(struct mem_cgroup *memcg);
 bool vswap_require_nofs(void);
 unsigned long __vswap_overcommit_pages(void);
@@ -94,9 +95,11 @@ unsigned long __vswap_overcommit_pages(void);
 #ifdef CONFIG_VSWAP
 void vswap_devices_changed(struct plist_head *devices);
 void vswap_policy_changed(void);
+void vswap_forget_refusals(void);
 #else
 static inline void vswap_devices_changed(struct plist_head *devices) { }
 static inline void vswap_policy_changed(void) { }
+static inline void vswap_forget_refusals(void) { }
 #endif
 
 /* Are there devices enough that virtual slots are used for their sake? */
@@ -121,6 +124,12 @@ static inline bool vswap_prepare_alloc(struct folio *folio)
 static inline bool vswap_can_swap(struct mem_cgroup *memcg)
 {
 	return !vswap_never_used() && __vswap_can_swap(memcg);
+}
+
+/* The same for a page of the owner of @folio, which is locked. */
+static inline bool vswap_can_swap_folio(struct folio *folio)
+{
+	return !vswap_never_used() && __vswap_can_swap_folio(folio);
 }
 
 /* Is there a place that zswap can write entries of @memcg (NULL: any) to? */
@@ -450,6 +459,18 @@ static inline bool vswap_is_refused(struct folio *folio,
 	       __vswap_is_refused(folio, folios);
 }
 
+/* A large folio of shmem was refused for some of its pages: try the others? */
+static inline bool vswap_may_split(struct folio *folio)
+{
+	return !vswap_never_used() && folio_test_large(folio) && folio->mapping;
+}
+
+/* Does @folio, which is locked, take no space on a device? */
+static inline bool vswap_takes_no_space(struct folio *folio)
+{
+	return vswap_folio(folio) && !vswap_storage_flags(folio->swap);
+}
+
 /* writeback.c: from zswap to a device */
 int vswap_writeback(struct zswap_entry *entry, swp_entry_t virt);
 void __vswap_writeback_flush(void);
@@ -459,6 +480,12 @@ void __vswap_writeback_throttle(void);
 static inline bool vswap_writeback_stops(int result)
 {
 	return !vswap_never_used() && result == -EAGAIN;
+}
+
+/* Is it in vain to look for a group to shrink, as there is but @memcg, NULL? */
+static inline bool vswap_cannot_shrink(struct mem_cgroup *memcg)
+{
+	return !vswap_never_used() && !memcg;
 }
 
 /* Have what was handed to vswap_writeback() written now, and do not wait. */

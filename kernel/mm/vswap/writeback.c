@@ -23,6 +23,7 @@
 #include <linux/llist.h>
 #include <linux/memcontrol.h>
 #include <linux/pagemap.h>
+#include <linux/sched/mm.h>
 #include <linux/swap_ops.h>
 #include <trace/events/vswap.h>
 
@@ -162,8 +163,9 @@ static bool vswap_have_requests(void)
  * @wanted: is there a device that entries can be written to?
  *
  * Context: Process context, one at a time.
+ * Return: false if memory is missing.
  */
-void vswap_resize_pool(bool wanted)
+bool vswap_resize_pool(bool wanted)
 {
 	struct vswap_flight *flight;
 	unsigned int want = 0;
@@ -177,7 +179,7 @@ void vswap_resize_pool(bool wanted)
 	while (READ_ONCE(vswap_nr_flights) < want) {
 		flight = vswap_new_flight();
 		if (!flight)
-			return;
+			return false;
 		spin_lock(&vswap_flight_lock);
 		vswap_nr_flights++;
 		spin_unlock(&vswap_flight_lock);
@@ -194,6 +196,7 @@ void vswap_resize_pool(bool wanted)
 		spin_lock(&vswap_flight_lock);
 	}
 	spin_unlock(&vswap_flight_lock);
+	return want || !wanted;
 }
 
 /* From zswap to a page that is ready to be written */
@@ -232,9 +235,10 @@ static int vswap_reserve_slot(struct vswap_flight *flight,
 	if (err)
 		return err;
 
+	/* The limit of this owner need not be that of the others on the list. */
 	if (vswap_memcg_charge(flight->memcg, 1, false))
-		return -EAGAIN;
-	flight->slot = swap_alloc_backing(flight->virt, 0);
+		return -ENOMEM;
+	flight->slot = swap_alloc_backing(flight->virt, 0, true);
 	if (flight->slot.val) {
 		atomic_inc(&vswap_in_flight[swp_type(flight->slot)]);
 		return 0;
@@ -316,7 +320,7 @@ static void vswap_queue_flight(struct vswap_flight *flight)
 
 	spin_lock(&vswap_flight_lock);
 	list_add_tail(&flight->list, &vswap_ready_flights);
-	enough = ++vswap_nr_ready >= SWAP_CLUSTER_MAX;
+	enough = ++vswap_nr_ready >= SWAP_CLUSTER_MAX && !list_empty(&vswap_requests);
 	spin_unlock(&vswap_flight_lock);
 	if (enough)
 		queue_work(vswap_space.wq, &vswap_submitter);
@@ -399,7 +403,6 @@ static struct zswap_entry *vswap_land(struct vswap_flight *flight, bool failed)
 		WRITE_ONCE(ci->backing[off], vswap_zswap_to_backing(entry));
 		zswap_lru_add(entry);
 	} else if (entry) {
-		WRITE_ONCE(ci->backing[off], 0);
 		vswap_count(VSWAP_NR_ZSWAP, -1);
 		vswap_install_slots(ci, flight->virt, flight->slot, 1, VSWAP_FLIGHT);
 		atomic_dec(&vswap_in_flight[swp_type(flight->slot)]);
@@ -516,14 +519,17 @@ static void vswap_submit_request(struct vswap_request *req)
 	};
 	struct mem_cgroup *memcg = req->flights[0]->memcg;
 	struct cgroup_subsys_state *css = vswap_memcg_blkcg(memcg);
-	unsigned int i, nr = req->nr;
+	unsigned int i, nr = req->nr, noreclaim;
 
 	count_vm_events(PSWPOUT, nr);
 	for (i = 0; i < nr; i++)
 		vswap_memcg_event(memcg, PSWPOUT);
 	if (css)
 		kthread_associate_blkcg(css);
-	swap_write_submit(&ctx);	/* @req may be gone afterwards */
+	/* As in reclaim: it is what makes memory free. @req may be gone then. */
+	noreclaim = memalloc_noreclaim_save();
+	swap_write_submit(&ctx);
+	memalloc_noreclaim_restore(noreclaim);
 	if (css) {
 		kthread_associate_blkcg(NULL);
 		css_put(css);
