@@ -289,8 +289,9 @@ def test_latency_while_writing_back(tmp_path: Path) -> None:
     """
     out = tmp_path / "bench.json"
     command = [sys.executable, "-m", "vswaplab", "bench", "touch", "sqlite", "--setups", "zswap-full"]
-    command += ["--pressure", "memcg", "--mem", "96M", "--cpus", "1", "--rounds", "7", "--fresh", "--json", str(out)]
+    command += ["--pressure", "memcg", "--mem", "96M", "--cpus", "1", "--rounds", "7", "--fresh"]
     environment = {**os.environ, "PYTHONPATH": str(Path(vswaplab.__file__).parents[1])}
+    command += ["--json", str(out)]
     subprocess.run(command, check=True, timeout=3600, env=environment, stdout=subprocess.DEVNULL)
     rows = [row for row in json.loads(out.read_text())["results"] if row["metric"].endswith("p99")]
     assert sorted(row["metric"] for row in rows) == ["p99", "read p99", "write p99"]
