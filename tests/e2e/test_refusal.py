@@ -110,7 +110,7 @@ for round in 1 2 3 4 5; do for lock in locked refused; do
   n=$lock$round; group n$n; group o$n; echo 76M > $CG/n$n/memory.max; rm -f /run/ready
   in_group n$n python3 /run/neighbour.py $lock & pid=$!
   while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
-  in_group o$n usemem -O --init-time --json 140M > $RESULTS/$n.json
+  in_group o$n usemem -O --init-time --json 160M > $RESULTS/$n.json
   echo $? > $RESULTS/$n.code
   cat $CG/o$n/memory.events $CG/n$n/memory.events > $RESULTS/$n.events
   for p in $(cat $CG/n$n/cgroup.procs); do kill -9 $p; done; wait $pid

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Writeback to a device that is slow, does not answer, fails or is full: reclaim does not wait for it."""
 
+import json
 import logging
+import os
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+import vswaplab
 from tests.e2e.common import MIB, Boot, answer, fields, number
 from vswaplab.guest import GuestResult
 
@@ -176,3 +181,122 @@ def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> 
     assert all(seen[name]["longest"] < STALL for name in others) and seen["kswapd"] < STALL, seen
     assert all(seen[name]["hang"] >= seen[name]["usual"] / 2 for name in others), seen
     assert result.end.slots_used == 0
+
+
+FAILING = (
+    PRELUDE
+    + """
+F=/sys/kernel/debug/fail_make_request
+dev=$(device); disk=/sys/block/${dev##*/}/make-it-fail
+echo 0 > $F/verbose; echo 1 > $F/interval
+fail() { echo $2 > $F/times; echo $1 > $F/probability; echo $(($1 > 0)) > $disk; }
+errors() { dmesg | grep -ci "write.error on swap"; }
+push() { for i in 1 2 3 4 5; do timeout 5 sh -c "echo 24M > $CG/a/memory.reclaim"; done 2>/dev/null; }
+zswapped() { awk '/^zswapped / { print $2 }' $CG/a/memory.stat; }
+group a
+in_group a swapcheck --size 24M --text 50 --passes 2 --ready-file /run/ready --wait-file /run/go \\
+  --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+kill -STOP $(cat $CG/a/cgroup.procs)  # nothing is to be read meanwhile
+push; zswapped > $RESULTS/before
+fail %(percent)d -1; echo Y > $Z/shrinker_enabled; push; sleep 0.3; fail 0 0
+zswapped > $RESULTS/failed; errors > $RESULTS/errors; verify > $RESULTS/verify; cat $V/physical > $RESULTS/physical
+push; sleep 0.3; zswapped > $RESULTS/after; verify >> $RESULTS/verify
+kill -CONT $(cat $CG/a/cgroup.procs); touch /run/go; wait $pid; settle
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+@pytest.mark.parametrize("percent", [100, 40])
+def test_what_cannot_be_written_stays_in_zswap(boot_guest: Boot, percent: int) -> None:
+    """Writeback under write errors; when the device works again, it is written."""
+    result = boot_guest(
+        FAILING % {"percent": percent}, mem_bytes=160 * MIB, swap="file:64M", pool_percent=50, cpus=2,
+        expected=["Write-error on swap-device"],
+    )  # fmt: skip
+    assert answer(result, "out.json")["verified"] is True, result.output
+    assert number(result, "errors") > 0 and set(result.files["verify"].split()) == {"0"}
+    before, failed, after = (number(result, name) for name in ("before", "failed", "after"))
+    logging.info("in zswap: %d, %d, %d; errors %s", before, failed, after, result.files["errors"])
+    assert before > 20 * MIB and after < before / 2, (before, failed, after)
+    if percent == 100:
+        assert failed == before and number(result, "physical") == 0, (before, failed, after)
+    assert (result.end.slots_used, result.end.physical) == (0, 0)
+
+
+# A pool of two megabytes and a device of eight, or a group that may have no more than eight on a larger one. When
+# all of it is full, a megabyte is asked for twenty times.
+FULL = (
+    PRELUDE
+    + """
+echo Y > $Z/shrinker_enabled
+group a; echo %(swap_max)s > $CG/a/memory.swap.max
+counts() { cat /sys/kernel/debug/zswap/reject_reclaim_fail; cut -d' ' -f2 $CG/a/memory.swap.events; }
+in_group a swapcheck --size 64M --text 30 --passes 1 --ready-file /run/ready --wait-file /run/go \\
+  --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+kill -STOP $(cat $CG/a/cgroup.procs)
+timeout 10 sh -c "echo 60M > $CG/a/memory.reclaim" 2>/dev/null
+counts > $RESULTS/before
+cat > /run/push <<EOF
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  echo 1M > $CG/a/memory.reclaim
+done 2>/dev/null
+EOF
+awk '/^cpu / { print $4 }' /proc/stat > /run/sys
+timeout 60 sh /run/push; echo $? > $RESULTS/push
+awk -v before=$(cat /run/sys) '/^cpu / { print $4 - before }' /proc/stat > $RESULTS/ticks
+counts > $RESULTS/counts; used > $RESULTS/used
+kill -CONT $(cat $CG/a/cgroup.procs); touch /run/go; wait $pid
+"""
+)
+
+
+ASKED = 20
+IN_VAIN = 100  # tries for each time that memory is asked for; mainline makes none
+
+
+@kernels("release")
+@pytest.mark.parametrize("limit", ["device", "group"])
+def test_nothing_is_tried_again_and_again_when_it_is_full(boot_guest: Boot, limit: str) -> None:
+    """Of zswap's entries none can be written: few are tried, few events counted, little CPU time is spent."""
+    counts: dict[str, list[list[int]]] = {}
+    ticks: dict[str, int] = {}
+    for kernel in KERNELS:
+        result = boot_guest(
+            FULL % {"swap_max": "max" if limit == "device" else "8M"}, kernel=kernel, flavour="release",
+            mem_bytes=200 * MIB, swap="file:8M" if limit == "device" else "file:64M", pool_percent=1, cpus=2,
+        )  # fmt: skip
+        assert answer(result, "out.json")["verified"] is True, result.output
+        assert number(result, "used") > 7 << 10
+        # zswap's reject_reclaim_fail; high, max and fail of memory.swap.events
+        counts[kernel] = [[int(word) for word in result.files[name].split()] for name in ("before", "counts")]
+        ticks[kernel] = number(result, "ticks")
+    logging.info("%s %s %s", limit, counts, ticks)
+    asked = [after - before for before, after in zip(*counts["vswap"], strict=True)]
+    assert max(asked) <= ASKED * IN_VAIN, (counts, ticks)
+    assert counts["vswap"][0][2] <= 2 * counts["mainline"][0][2] + ASKED * IN_VAIN, (counts, ticks)
+    assert ticks["vswap"] <= 1.5 * ticks["mainline"] + 10, (counts, ticks)  # of 10 ms
+
+
+@pytest.mark.long
+@kernels("release")
+def test_latency_while_writing_back(tmp_path: Path) -> None:
+    """SQLite's queries, and touching swapped-out pages, with a small pool: p99 is not above mainline's.
+
+    By the benchmark's own verdict over seven rounds, and with a ratio of medians of at most 1.1.
+    """
+    out = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "vswaplab", "bench", "touch", "sqlite", "--setups", "zswap-full"]
+    command += ["--pressure", "memcg", "--mem", "96M", "--cpus", "1", "--rounds", "7", "--fresh"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(vswaplab.__file__).parents[1])}
+    command += ["--json", str(out)]
+    subprocess.run(command, check=True, timeout=3600, env=environment, stdout=subprocess.DEVNULL)
+    rows = [row for row in json.loads(out.read_text())["results"] if row["metric"].endswith("p99")]
+    assert sorted(row["metric"] for row in rows) == ["p99", "read p99", "write p99"]
+    assert all(row["ratio"] for row in rows), rows
+    figures = {f"{row['suite']} {row['metric']}": (row["ratio"], row["ci95"], row["verdict"]) for row in rows}
+    logging.info("%s", figures)
+    for row in rows:
+        assert row["verdict"] != "worse" and row["ratio"] <= 1.1, figures
