@@ -16,7 +16,7 @@ CASES = {
     "vswap_backing": {"zswap_word", "slot_word", "invalid_words", "runs", "random_runs"},
     "vswap_space": {
         "alloc_every_order", "zero_slot", "count_overflow", "release_in_runs", "backing_transitions",
-        "table_failures", "rmap_table_failures", "no_tables", "grow_on_demand", "grow_ahead", "shrink",
+        "table_failures", "lend_tables", "no_tables", "grow_on_demand", "grow_ahead", "tables_go",
         "race_resizing",
     },
 }  # fmt: skip

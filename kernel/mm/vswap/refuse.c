@@ -118,6 +118,9 @@ static bool vswap_page_is_refused(struct folio *folio, unsigned int idx)
 
 	if (vswap_backing_tag(word) != VSWAP_REFUSED)
 		return false;
+	/* What nobody uses any more can go. */
+	if (!folio_mapped(folio) && !swp_tb_get_count(swap_table_get(ci, off)))
+		return false;
 	if (word == vswap_hash_page(page))
 		return true;
 
@@ -136,6 +139,15 @@ static bool vswap_any_refused(struct folio *folio)
 		if (vswap_page_is_refused(folio, i))
 			return true;
 	return false;
+}
+
+/* See vswap_keeps_refused(). */
+bool __vswap_keeps_refused(struct folio *folio)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned long word = READ_ONCE(ci->backing[swp_cluster_offset(folio->swap)]);
+
+	return vswap_backing_tag(word) == VSWAP_REFUSED;
 }
 
 /* See vswap_is_refused(). */
@@ -170,12 +182,17 @@ static unsigned long vswap_refused_time(long nr)
 /* At most so many pages are not worth trying to swap out. */
 #define VSWAP_NOT_WORTH_MAX	4096L
 
-/* Have all refused pages been met lately, so that they have not changed? */
-static bool vswap_refusals_hold(struct vswap_refusals *refusals, long nr)
+static bool vswap_is_known(const struct vswap_refusals *refusals)
 {
 	unsigned long until = READ_ONCE(refusals->known_until);
 
-	if (!nr || (until && time_before(jiffies, until)))
+	return until && time_before(jiffies, until);
+}
+
+/* Have all @nr refused pages been met lately, so that they have not changed? */
+static bool vswap_refusals_hold(struct vswap_refusals *refusals, long nr)
+{
+	if (vswap_is_known(refusals))
 		return true;
 	if (atomic_long_read(&refusals->met) < nr)
 		return false;
@@ -192,14 +209,14 @@ static bool vswap_refusals_hold(struct vswap_refusals *refusals, long nr)
  * for a page here and there that is new, or in use all the time, makes no room:
  * what is in use comes back at once. Pages that are mapped may have changed since
  * they were refused: now and then all are looked at again before anything is
- * concluded.
+ * concluded. What was concluded holds until there is notably more to swap out.
  *
  * Return: true if it is not worth trying.
  */
 bool vswap_nothing_left(struct mem_cgroup *memcg)
 {
 	struct vswap_refusals *refusals = vswap_memcg_refusals(memcg);
-	long anon, tables, nr;
+	long anon, tables, nr, few;
 
 	if (refusals) {
 		tables = vswap_memcg_tables(memcg);
@@ -211,7 +228,10 @@ bool vswap_nothing_left(struct mem_cgroup *memcg)
 		       global_node_page_state(NR_ACTIVE_ANON);
 	}
 	nr = max(atomic_long_read(&refusals->nr), 0L);
-	if (anon - nr >= min((nr + tables) / 64, VSWAP_NOT_WORTH_MAX)) {
+	few = min(nr / 64 + tables / 8, VSWAP_NOT_WORTH_MAX);
+	if (vswap_is_known(refusals))
+		few *= 2;
+	if (anon - nr >= few) {
 		/* What was met until now says nothing about what is left then. */
 		if (atomic_long_read(&refusals->met))
 			atomic_long_set(&refusals->met, 0);

@@ -441,6 +441,7 @@ static inline bool vswap_get_slots(struct folio *folio)
 extern struct vswap_refusals vswap_refusals;
 bool __vswap_refuse(struct page *page);
 bool __vswap_is_refused(struct folio *folio, struct list_head *folios);
+bool __vswap_keeps_refused(struct folio *folio);
 
 /* @page does not compress: is it to stay in memory rather than be stored raw? */
 static inline bool vswap_refuse(struct page *page)
@@ -457,6 +458,16 @@ static inline bool vswap_is_refused(struct folio *folio,
 {
 	return vswap_folio(folio) && atomic_long_read(&vswap_refusals.nr) &&
 	       __vswap_is_refused(folio, folios);
+}
+
+/*
+ * A folio of shmem was refused: is it to stay in the swap cache, at its slot, as
+ * one of a process would? Its data is found there like after readahead.
+ */
+static inline bool vswap_keeps_refused(struct folio *folio)
+{
+	return vswap_folio(folio) && !folio_test_large(folio) &&
+	       __vswap_keeps_refused(folio);
 }
 
 /* A large folio of shmem was refused for some of its pages: try the others? */

@@ -538,7 +538,7 @@ static int race_lookups(void *data)
 		struct swap_info_struct *si = get_swap_device(entry);
 
 		/* Entries that may be anything by now. */
-		offset = offset * 69069 % (8 * slots_per_page()) + 1;
+		offset = (offset * 69069 + 1) % READ_ONCE(vswap_si->max);
 		if (!si)
 			continue;
 		swap_cache_has_folio(entry);
