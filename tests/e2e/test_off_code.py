@@ -11,7 +11,40 @@ import pytest
 from vswaplab import disasm, paths
 from vswaplab.build import BuiltKernel
 
-DIFFERS: dict[str, str] = {}  # function: why
+REQUEST = "the allocator takes a request, which names the folio, instead of the folio"
+STATIC = "no longer static, so that it is not compiled into its callers"
+ENTRY = "takes or passes the swap entry, where mainline takes the folio"
+
+DIFFERS: dict[str, str] = {  # function: why
+    "__mem_cgroup_try_charge_swap": STATIC + " (mem_cgroup_private_id_put)",
+    "__mem_cgroup_uncharge_swap": STATIC + " (mem_cgroup_private_id_put)",
+    "mem_cgroup_css_offline": STATIC + " (mem_cgroup_private_id_put)",
+    "mem_cgroup_private_id_put": STATIC,
+    "swap_add_folio": "a folio is added by its part that is contiguous on the device: all of it",
+    "swap_bdev_can_merge": ENTRY,
+    "swap_bdev_submit_read": ENTRY,
+    "swap_bdev_submit_write": ENTRY,
+    "swap_fs_write_complete": ENTRY,
+    "swap_entry_sector": ENTRY,
+    "swap_folio_sector": ENTRY,
+    "__se_sys_swapon": STATIC + " (alloc_swap_info)",
+    "sys_swapon": STATIC + " (alloc_swap_info)",
+    "alloc_swap_info": STATIC,
+    "alloc_swap_scan_cluster": REQUEST,
+    "folio_alloc_swap": REQUEST,
+    "isolate_lock_cluster": "a fix: a cluster that was used meanwhile, by an outdated hint, is given up",
+    "swap_cluster_alloc_table": "a fix: the table of ids is there before the table that makes the cluster usable",
+    "swap_reclaim_full_clusters": "what is only cached is asked, and freed, by a function of its own",
+    "swap_do_scheduled_discard": "registers: the functions it is compiled with have changed",
+    "swap_usage_in_pages": STATIC,
+    "balance_pgdat": "reads once more whether memcg is disabled, for an argument that is not used",
+    "shrink_lruvec": "reads once more whether memcg is disabled, for an argument that is not used",
+    "zs_free_many": "used by virtual swap alone",
+    "zswap_lru_add": STATIC,
+    "zswap_lru_del": STATIC,
+    "zswap_max_pages": STATIC,
+    "zswap_store": STATIC + " (zswap_lru_add)",
+}
 
 
 @pytest.mark.kernel("vswap-off", "um", "release")

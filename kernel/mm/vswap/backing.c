@@ -258,6 +258,16 @@ static unsigned int vswap_nr_missing(struct swap_cluster_info *ci,
 	return missing;
 }
 
+static bool vswap_has_refused(struct swap_cluster_info *ci, struct folio *folio)
+{
+	unsigned int off = swp_cluster_offset(folio->swap), i;
+
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (vswap_backing_tag(ci->backing[off + i]) == VSWAP_REFUSED)
+			return true;
+	return false;
+}
+
 /* Let slots of a device back 2^@order slots of @folio, from page @idx on. */
 static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 			     unsigned int order)
@@ -270,7 +280,6 @@ static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 		return false;
 
 	ci = swap_cluster_get_and_lock(folio);
-	vswap_release_backing(ci, virt, 1 << order, BIT(VSWAP_REFUSED), VSWAP_WRITTEN);
 	vswap_install_slots(ci, virt, slot, 1 << order, VSWAP_NONE);
 	swap_cluster_unlock(ci);
 	return true;
@@ -303,6 +312,9 @@ bool __vswap_get_slots(struct folio *folio)
 	/* Written before, and not to zswap now: overwrite it in place. */
 	if (!missing)
 		return true;
+	/* It was asked before whether its owner may use a device. */
+	if (vswap_has_refused(ci, folio))
+		return false;
 
 	if (vswap_charge_slots(folio, missing))
 		return false;

@@ -426,7 +426,7 @@ static void vswap_land_request(struct vswap_request *req)
 	unsigned int i, nr = 0;
 
 	if (req->failed)
-		WRITE_ONCE(vswap_paused_until, jiffies + HZ);
+		WRITE_ONCE(vswap_paused_until, jiffies + HZ / 10);
 	for (i = 0; i < req->nr; i++) {
 		entries[nr] = vswap_land(req->flights[i], req->failed);
 		if (entries[nr])
