@@ -8,6 +8,22 @@ from vswaplab import overlay
 from vswaplab.overlay import PATCH
 
 
+# What the edits of the base are for, by the beginning of their names in kernel/; the first that fits.
+PURPOSES = {
+    "arch/um/": "User-Mode Linux",
+    "Documentation/": "documentation",
+    "mm/zswap": "zswap and zsmalloc",
+    "mm/zsmalloc": "zswap and zsmalloc",
+    "include/linux/zsmalloc": "zswap and zsmalloc",
+    "mm/memcontrol": "control groups",
+    "include/linux/memcontrol": "control groups",
+    "mm/swap": "swap slots, cache and I/O",
+    "mm/page_io": "swap slots, cache and I/O",
+    "include/linux/swap": "swap slots, cache and I/O",
+    "": "reclaim, faults, counters and configuration",
+}
+
+
 @dataclass(frozen=True)
 class Footprint:
     """Counts over kernel/; a changed line counts once as removed and once as added."""
@@ -38,6 +54,15 @@ def per_file(kernel: Path) -> dict[str, int]:
     for name, path in overlay.files(kernel):
         text = path.read_text(errors="replace")
         result[name] = changed_lines(text) if name.endswith(PATCH) else text.count("\n")
+    return result
+
+
+def by_purpose(lines: dict[str, int]) -> dict[str, int]:
+    """Changed lines of the base by what they are for; ``lines`` is what per_file() returned."""
+    result = dict.fromkeys(PURPOSES.values(), 0)
+    for name, count in lines.items():
+        if name.endswith(PATCH):
+            result[next(purpose for start, purpose in PURPOSES.items() if name.startswith(start))] += count
     return result
 
 

@@ -159,7 +159,6 @@ python3 %(helper)s bystanders slow %(seconds)d $SCRATCH > $RESULTS/out.json; ech
 swap_off
 """
 )
-STALL = 2  # seconds: of an operation, or of kswapd
 
 
 @pytest.mark.kernel("vswap", "um", "release")
@@ -181,7 +180,9 @@ def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> 
     logging.info("%s", seen)
     assert set(seen["codes"]) == {0}, result.output  # all was verified
     others = ("reader", "zswapped", "memory", "reclaimer")
-    assert all(seen[name]["longest"] < STALL for name in others) and seen["kswapd"] < STALL, seen
+    # An operation, such as reclaiming a megabyte beside three others on two CPUs, may well take a second or two.
+    stall = seconds / 2
+    assert all(seen[name]["longest"] < stall for name in others) and seen["kswapd"] < 1, seen
     assert all(seen[name]["hang"] >= seen[name]["usual"] / 2 for name in others[:3]), seen
     assert seen["reclaimer"]["hang"] > 0.2, seen
     assert result.end.slots_used == 0

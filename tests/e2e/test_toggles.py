@@ -52,7 +52,7 @@ grep -H . $V/* > $RESULTS/all
     assert number(result, "bad") != 0 and result.files["after"].strip() == "never"
     names = {line.rsplit("/", 1)[1].partition(":")[0] for line in result.files["all"].splitlines()}
     assert names == {
-        "mode", "slots_used", "slots_max", "zero", "zswap", "physical", "cached", "metadata_bytes",
+        "mode", "slots_used", "slots_max", "zero", "zswap", "physical", "cached", "refused", "metadata_bytes",
     }  # fmt: skip
 
 

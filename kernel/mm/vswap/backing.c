@@ -258,16 +258,6 @@ static unsigned int vswap_nr_missing(struct swap_cluster_info *ci,
 	return missing;
 }
 
-static bool vswap_has_refused(struct swap_cluster_info *ci, struct folio *folio)
-{
-	unsigned int off = swp_cluster_offset(folio->swap), i;
-
-	for (i = 0; i < folio_nr_pages(folio); i++)
-		if (vswap_backing_tag(ci->backing[off + i]) == VSWAP_REFUSED)
-			return true;
-	return false;
-}
-
 /* Let slots of a device back 2^@order slots of @folio, from page @idx on. */
 static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 			     unsigned int order)
@@ -313,7 +303,7 @@ bool __vswap_get_slots(struct folio *folio)
 	if (!missing)
 		return true;
 	/* It was asked before whether its owner may use a device. */
-	if (vswap_has_refused(ci, folio))
+	if (vswap_has_refused(folio))
 		return false;
 
 	if (vswap_charge_slots(folio, missing))

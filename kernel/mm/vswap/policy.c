@@ -83,7 +83,7 @@ void vswap_policy_changed(void)
 	if (vswap_devices_suffice() ||
 	    (READ_ONCE(vswap_mode) != VSWAP_NEVER && !zswap_never_enabled()))
 		vswap_use();
-	mod_delayed_work(system_wq, &vswap_pool_work, 0);
+	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);
 }
 
 /**
@@ -135,7 +135,7 @@ void vswap_devices_changed(struct plist_head *devices)
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
 	WRITE_ONCE(vswap_nofs, nofs);
-	mod_delayed_work(system_wq, &vswap_pool_work, 0);
+	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);
 }
 
 /**

@@ -141,13 +141,21 @@ static bool vswap_any_refused(struct folio *folio)
 	return false;
 }
 
-/* See vswap_keeps_refused(). */
-bool __vswap_keeps_refused(struct folio *folio)
+/**
+ * vswap_has_refused - was a page of a folio refused?
+ * @folio: the folio, locked, at virtual slots
+ *
+ * Return: true if it was when it was last tried.
+ */
+bool vswap_has_refused(struct folio *folio)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned long word = READ_ONCE(ci->backing[swp_cluster_offset(folio->swap)]);
+	unsigned int off = swp_cluster_offset(folio->swap), i;
 
-	return vswap_backing_tag(word) == VSWAP_REFUSED;
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (vswap_backing_tag(READ_ONCE(ci->backing[off + i])) == VSWAP_REFUSED)
+			return true;
+	return false;
 }
 
 /* See vswap_is_refused(). */

@@ -441,7 +441,7 @@ static inline bool vswap_get_slots(struct folio *folio)
 extern struct vswap_refusals vswap_refusals;
 bool __vswap_refuse(struct page *page);
 bool __vswap_is_refused(struct folio *folio, struct list_head *folios);
-bool __vswap_keeps_refused(struct folio *folio);
+bool vswap_has_refused(struct folio *folio);
 
 /* @page does not compress: is it to stay in memory rather than be stored raw? */
 static inline bool vswap_refuse(struct page *page)
@@ -467,13 +467,14 @@ static inline bool vswap_is_refused(struct folio *folio,
 static inline bool vswap_keeps_refused(struct folio *folio)
 {
 	return vswap_folio(folio) && !folio_test_large(folio) &&
-	       __vswap_keeps_refused(folio);
+	       vswap_has_refused(folio);
 }
 
-/* A large folio of shmem was refused for some of its pages: try the others? */
-static inline bool vswap_may_split(struct folio *folio)
+/* A large folio of shmem, back in the page cache, was refused: try its pages? */
+static inline bool vswap_refused_in_part(struct folio *folio)
 {
-	return !vswap_never_used() && folio_test_large(folio) && folio->mapping;
+	return vswap_folio(folio) && folio_test_large(folio) && folio->mapping &&
+	       vswap_has_refused(folio);
 }
 
 /* Does @folio, which is locked, take no space on a device? */

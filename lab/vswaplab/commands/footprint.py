@@ -39,5 +39,7 @@ def main(args: argparse.Namespace) -> int:
         table.add_section()
         table.add_row(f"{files} files: {label}", str(count), style="bold")
         table.add_section()
+    for purpose, count in footprint.by_purpose(lines).items():
+        table.add_row(f"edits for: {purpose}", str(count))
     Console().print(table)
     return 0
