@@ -53,7 +53,7 @@ def test_zswap_writes_back(boot_guest: Boot, kernel: str, flavour: str) -> None:
     for name in ("out", "shared"):
         assert answer(result, f"{name}.json")["verified"] is True
     stat = fields(result, "stat")
-    assert stat["zswpout"] > 1000 and stat["zswpwb"] > 500, stat
+    assert stat["zswpout"] > 1000 and stat["zswpwb"] > 100, stat  # without writeback: 0
     assert fields(result, "vmstat")["zswpwb"] >= stat["zswpwb"]
     assert number(result, "charged") > 16 * MIB
     assert abs(number(result, "used") * 1024 - number(result, "charged")) < 64 * 4096

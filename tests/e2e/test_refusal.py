@@ -119,6 +119,7 @@ done; done
 )
 
 
+@LONG  # and rates: on a machine that does something else as well they say little
 @pytest.mark.kernel("vswap", "um", "release")
 def test_a_neighbour_that_is_refused_disturbs_nobody(boot_guest: Boot) -> None:
     """With the neighbour's pages in memory because they are locked, and because they do not compress."""
