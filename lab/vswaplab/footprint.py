@@ -7,7 +7,6 @@ from pathlib import Path
 from vswaplab import overlay
 from vswaplab.overlay import PATCH
 
-
 # What the edits of the base are for, by the beginning of their names in kernel/; the first that fits.
 PURPOSES = {
     "arch/um/": "User-Mode Linux",
