@@ -286,7 +286,8 @@ def test_nothing_is_tried_again_and_again_when_it_is_full(boot_guest: Boot, limi
     logging.info("%s %s %s", limit, counts, ticks)
     asked = [after - before for before, after in zip(*counts["vswap"], strict=True)]
     assert max(asked) <= ASKED * IN_VAIN, (counts, ticks)
-    assert counts["vswap"][0][2] <= 2 * counts["mainline"][0][2] + ASKED * IN_VAIN, (counts, ticks)
+    # While it became full no page was tried twice. How often mainline tries depends on luck: 74 to 13,600.
+    assert counts["vswap"][0][2] <= max(64 * MIB // 4096, 2 * counts["mainline"][0][2]), (counts, ticks)
     assert ticks["vswap"] <= 1.5 * ticks["mainline"] + 10, (counts, ticks)  # of 10 ms
 
 

@@ -20,6 +20,7 @@
 enum { SLOTS = 512, ROUNDS = 20000, RUN_MAX = 32 };
 
 static unsigned long words[SLOTS];
+static unsigned int *objects[ROUNDS];	/* by their handles */
 static unsigned long live, stored, freed;
 static const char *fault = "";
 
@@ -41,8 +42,15 @@ static void check(bool ok, const char *what)
 
 static void drop(unsigned long word, unsigned int slot)
 {
-	unsigned int *object = vswap_backing_to_zswap(word);
+	unsigned long nr = vswap_backing_to_handle(word) >> VSWAP_HANDLE_ALIGN;
+	unsigned int *object;
 
+	check(nr && nr <= stored &&
+	      vswap_backing_to_length(word) == 1 + slot % PAGE_SIZE &&
+	      vswap_backing_to_pool(word) == slot % VSWAP_NR_POOLS,
+	      "a word changed");
+	object = objects[nr - 1];
+	objects[nr - 1] = NULL;
 	check(*object == slot, "a slot had the object of another");
 	freed++;
 	live--;
@@ -60,7 +68,9 @@ static void store(unsigned int slot)
 
 	check(object, "out of memory");
 	*object = slot;
-	words[slot] = vswap_zswap_to_backing(object);
+	objects[stored] = object;
+	words[slot] = vswap_zswap_to_backing((stored + 1) << VSWAP_HANDLE_ALIGN,
+					     1 + slot % PAGE_SIZE, slot % VSWAP_NR_POOLS);
 	check(vswap_backing_is_valid(words[slot]), "an invalid word");
 	stored++;
 	live++;

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+#define PAGE_SHIFT		12
+#define PAGE_SIZE		(1U << PAGE_SHIFT)
+
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), #cond)
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))

@@ -17,4 +17,19 @@ struct vswap_refusals {
 	unsigned long known_until;
 };
 
+/**
+ * struct vswap_group - virtual swap's part of a memory cgroup
+ * @refusals: of this group alone
+ * @zswapped: pages that zswap stores at virtual slots, those of groups that are
+ *	      gone below this one included
+ * @in_flight: pages that are being written back
+ * @hand: the cluster at which the search for pages to write back goes on
+ */
+struct vswap_group {
+	struct vswap_refusals refusals;
+	atomic_long_t zswapped;
+	atomic_long_t in_flight;
+	unsigned int hand;
+};
+
 #endif /* _LINUX_VSWAP_H */

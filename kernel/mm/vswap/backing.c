@@ -34,20 +34,38 @@
 /* Backings are released in runs of at most this many slots. */
 #define VSWAP_RUN_MAX	32
 
-VISIBLE_IF_KUNIT void vswap_free_run(struct zswap_entry **entries, unsigned int nr)
+VISIBLE_IF_KUNIT void vswap_free_run(const unsigned long *words, unsigned int nr,
+				     struct mem_cgroup *memcg)
 {
-	KUNIT_STATIC_STUB_REDIRECT(vswap_free_run, entries, nr);
-	vswap_zswap_free(entries, nr);
+	KUNIT_STATIC_STUB_REDIRECT(vswap_free_run, words, nr, memcg);
+	vswap_zswap_free(words, nr, memcg);
 }
 
 #define VSWAP_ALL_TAGS	(BIT(VSWAP_NR_TAGS) - 1 - BIT(VSWAP_NONE))
+
+/* Free compressed data behind slots from @off on, whose owners are recorded. */
+static void vswap_release_zswap(struct swap_cluster_info *ci, unsigned int off,
+				const unsigned long *words, unsigned int nr)
+{
+	unsigned int i, len;
+
+	for (i = 0; i < nr; i += len) {
+		unsigned short id = __swap_cgroup_get(ci, off + i);
+
+		for (len = 1; i + len < nr; len++)
+			if (__swap_cgroup_get(ci, off + i + len) != id)
+				break;
+		vswap_free_run(words + i, len, vswap_memcg_owner(id));
+	}
+	vswap_count(VSWAP_NR_ZSWAP, -(long)nr);
+}
 
 /* Release what backs the slots of a locked cluster, if it is one of @tags. */
 static void vswap_release_backing(struct swap_cluster_info *ci,
 				  swp_entry_t entry, unsigned int nr,
 				  unsigned long tags, enum vswap_reason reason)
 {
-	unsigned int off = swp_cluster_offset(entry), end = off + nr, len, i;
+	unsigned int off = swp_cluster_offset(entry), end = off + nr, len;
 	unsigned long run[VSWAP_RUN_MAX];
 
 	lockdep_assert_held(&ci->lock);
@@ -65,16 +83,12 @@ static void vswap_release_backing(struct swap_cluster_info *ci,
 		}
 		len = vswap_backing_take_run(&ci->backing[off], end - off, run,
 					     VSWAP_RUN_MAX);
-		if (tag == VSWAP_ZSWAP) {
-			for (i = 0; i < len; i++)
-				run[i] = (unsigned long)vswap_backing_to_zswap(run[i]);
-			vswap_free_run((struct zswap_entry **)run, len);
-			vswap_count(VSWAP_NR_ZSWAP, -(long)len);
-		} else if (tag == VSWAP_SLOT) {
+		if (tag == VSWAP_ZSWAP)
+			vswap_release_zswap(ci, off, run, len);
+		else if (tag == VSWAP_SLOT)
 			vswap_release_slots(ci, off, run, len);
-		} else if (tag == VSWAP_REFUSED) {
+		else if (tag == VSWAP_REFUSED)
 			vswap_count_refused(ci, off, -(int)len);
-		}
 		trace_vswap_backing(entry, len, tag, VSWAP_NONE, reason);
 	}
 }
@@ -171,16 +185,16 @@ bool __vswap_read_lost(struct folio *folio)
 }
 
 /**
- * vswap_zswap_lookup - find the zswap entry that backs a slot
+ * vswap_zswap_word - find the compressed data behind a slot
  * @folio: the folio in the swap cache at the slot; of a large one, the first
  *
  * What is being written back is overtaken: as long as @folio is locked, the
- * entry stays.
+ * data stays.
  *
  * Context: @folio is locked.
- * Return: the entry, or NULL if zswap does not back the slot.
+ * Return: the backing word, or 0 if zswap does not back the slot.
  */
-struct zswap_entry *vswap_zswap_lookup(struct folio *folio)
+unsigned long vswap_zswap_word(struct folio *folio)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
 	unsigned int off = swp_cluster_offset(folio->swap);
@@ -195,49 +209,42 @@ struct zswap_entry *vswap_zswap_lookup(struct folio *folio)
 		word = ci->backing[off];
 		spin_unlock(&ci->lock);
 	}
-	if (vswap_backing_tag(word) != VSWAP_ZSWAP)
-		return NULL;
-	return vswap_backing_to_zswap(word);
+	return vswap_backing_tag(word) == VSWAP_ZSWAP ? word : 0;
 }
 
 /**
- * vswap_zswap_store - let a zswap entry back a slot
+ * vswap_back_by_zswap - let compressed data back a slot
  * @virt: the slot
- * @entry: the zswap entry
+ * @word: the word that names the data
+ *
+ * What backed the slot before is released.
  *
  * Context: The folio in the swap cache at the slot is locked.
- * Return: the zswap entry that backed the slot before, to be freed, or NULL.
+ * Return: the owner of the slot, who stays until it is freed, or NULL.
  */
-struct zswap_entry *vswap_zswap_store(swp_entry_t virt, struct zswap_entry *entry)
+struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(virt);
 	unsigned int off = swp_cluster_offset(virt);
-	struct zswap_entry *old = NULL;
 	enum vswap_tag from;
-
-	VM_WARN_ON_ONCE((unsigned long)entry & VSWAP_TAG_MASK);
-	/* What looks at the word may look at that, too. */
-	entry->swpentry = virt;
+	unsigned short id;
 
 	spin_lock(&ci->lock);
 	from = vswap_backing_tag(ci->backing[off]);
-	if (from == VSWAP_FLIGHT)
-		old = vswap_overtake(ci, off);
-	else if (from == VSWAP_ZSWAP)
-		old = vswap_backing_to_zswap(ci->backing[off]);
-	else
+	if (from != VSWAP_NONE)
 		vswap_release_backing(ci, virt, 1, VSWAP_ALL_TAGS, VSWAP_WRITTEN);
-	if (!old)
-		vswap_count(VSWAP_NR_ZSWAP, 1);
-	WRITE_ONCE(ci->backing[off], vswap_zswap_to_backing(entry));
+	id = __swap_cgroup_get(ci, off);
+	ci->owners |= vswap_owner_bit(id);
+	WRITE_ONCE(ci->backing[off], word);
 	spin_unlock(&ci->lock);
+	vswap_count(VSWAP_NR_ZSWAP, 1);
 	trace_vswap_backing(virt, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
-	return old;
+	return vswap_memcg_owner(id);
 }
 
 /*
- * Take the zswap entries of a folio's slots away and free them: it was read in
- * or refused. Slots of a device stay: they will be written to again.
+ * Free the compressed data behind a folio's slots: it was read in or refused.
+ * Slots of a device stay: they will be written to again.
  */
 void __vswap_zswap_erase(struct folio *folio)
 {

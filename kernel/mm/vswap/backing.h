@@ -6,7 +6,7 @@
  * cluster's swap table. Nothing outside this header knows its bits:
  *
  * NONE:   |------------------------ 0 ------------------------|000|
- * ZSWAP:  |----------- pointer to a zswap entry --------------|001|
+ * ZSWAP:  |------ zsmalloc handle / 8 ------|length|pool, 5|R|001|
  * SLOT:   |------------- offset --------------|type, 5 bits---|010|
  * LOST:   |------------------------ 0 ------------------------|011|
  * FLIGHT: |----- pointer to what writes the data back --------|100|
@@ -16,11 +16,14 @@
  * - NONE: no data is stored. The slot is free, or zero-filled (the swap table
  *   says so with its zero flag), or its data is in memory only (the swap table
  *   has the folio).
- * - ZSWAP: the data is compressed in RAM.
+ * - ZSWAP: the data is compressed in RAM: the physical address of the zsmalloc
+ *   handle, which is a slab object, the length of the compressed data (0 for a
+ *   page that is stored as it is), the index of the zswap pool, and R: it has
+ *   not been looked at for writeback since it was stored.
  * - SLOT: the data is in a slot of a swap device.
  * - LOST: the data was in such a slot, and could not be read when the device
  *   was to be taken away. Reading it is an I/O error.
- * - FLIGHT: as ZSWAP, and the data is being written to a device. The zswap entry
+ * - FLIGHT: as ZSWAP, and the data is being written to a device. The former word
  *   is found through the struct vswap_flight, until the writing ends.
  * - REFUSED: as NONE, and the data is in memory because it does not compress and
  *   there is no device for it. The hash tells whether it has changed since.
@@ -31,8 +34,8 @@
  *
  * |--------------- offset of the virtual slot ------------|C|100|
  *
- * This header needs nothing but <linux/build_bug.h>, <linux/bits.h> and
- * READ_ONCE(), so that it is tested in user space with sanitizers as well.
+ * This header needs nothing but <linux/build_bug.h>, <linux/bits.h>, PAGE_SIZE
+ * and READ_ONCE(), so that it is tested in user space with sanitizers as well.
  */
 #ifndef _MM_VSWAP_BACKING_H
 #define _MM_VSWAP_BACKING_H
@@ -43,13 +46,22 @@
 #define VSWAP_TYPE_MASK		((1UL << VSWAP_TYPE_BITS) - 1)
 #define VSWAP_OFFSET_SHIFT	(VSWAP_TAG_BITS + VSWAP_TYPE_BITS)
 
+#define VSWAP_REFERENCED	(1UL << VSWAP_TAG_BITS)
+#define VSWAP_POOL_SHIFT	(VSWAP_TAG_BITS + 1)
+#define VSWAP_POOL_BITS		5
+#define VSWAP_NR_POOLS		(1U << VSWAP_POOL_BITS)
+#define VSWAP_LENGTH_SHIFT	(VSWAP_POOL_SHIFT + VSWAP_POOL_BITS)
+#define VSWAP_HANDLE_SHIFT	(VSWAP_LENGTH_SHIFT + PAGE_SHIFT)
+#define VSWAP_HANDLE_ALIGN	3	/* lowest bits that are 0 */
+#define VSWAP_HANDLE_BITS	(64 - VSWAP_HANDLE_SHIFT + VSWAP_HANDLE_ALIGN)
+
 /**
  * enum vswap_tag - the kind of backing a word names
  * @VSWAP_NONE:  nothing is stored
- * @VSWAP_ZSWAP: a zswap entry
+ * @VSWAP_ZSWAP: compressed data
  * @VSWAP_SLOT:  a slot of a swap device
  * @VSWAP_LOST:  nothing, although there should be something
- * @VSWAP_FLIGHT: a zswap entry that is being written back
+ * @VSWAP_FLIGHT: compressed data that is being written back
  * @VSWAP_REFUSED: nothing is stored, as it does not compress
  * @VSWAP_NR_TAGS: number of tags
  */
@@ -68,28 +80,47 @@ static inline enum vswap_tag vswap_backing_tag(unsigned long word)
 	return word & VSWAP_TAG_MASK;
 }
 
-/* Is @word one that the functions below can have made? */
-static inline bool vswap_backing_is_valid(unsigned long word)
+/**
+ * vswap_zswap_to_backing - the word for compressed data, just stored
+ * @handle: where it is, aligned to 8 bytes, not 0
+ * @length: its length in bytes, at most a page
+ * @pool: the index of the pool
+ *
+ * Return: the word, 0 if @handle is too large for it.
+ */
+static inline unsigned long vswap_zswap_to_backing(unsigned long handle,
+						   unsigned int length,
+						   unsigned int pool)
 {
-	switch (vswap_backing_tag(word)) {
-	case VSWAP_NONE:
-	case VSWAP_LOST:
-		return !(word >> VSWAP_TAG_BITS);
-	case VSWAP_ZSWAP:
-	case VSWAP_SLOT:
-	case VSWAP_FLIGHT:
-		return word >> VSWAP_TAG_BITS;
-	case VSWAP_REFUSED:
-		return true;
-	default:
-		return false;
-	}
+	BUILD_BUG_ON(sizeof(unsigned long) != 8);
+	if (handle >> VSWAP_HANDLE_BITS)
+		return 0;
+	return handle >> VSWAP_HANDLE_ALIGN << VSWAP_HANDLE_SHIFT |
+	       (length & (PAGE_SIZE - 1)) << VSWAP_LENGTH_SHIFT |
+	       pool << VSWAP_POOL_SHIFT | VSWAP_REFERENCED | VSWAP_ZSWAP;
 }
 
-static inline unsigned long vswap_zswap_to_backing(const void *entry)
+static inline unsigned long vswap_backing_to_handle(unsigned long word)
 {
-	BUILD_BUG_ON(sizeof(unsigned long) != sizeof(void *));
-	return (unsigned long)entry | VSWAP_ZSWAP;
+	return word >> VSWAP_HANDLE_SHIFT << VSWAP_HANDLE_ALIGN;
+}
+
+static inline unsigned int vswap_backing_to_length(unsigned long word)
+{
+	unsigned int length = word >> VSWAP_LENGTH_SHIFT & (PAGE_SIZE - 1);
+
+	return length ? length : PAGE_SIZE;
+}
+
+static inline unsigned int vswap_backing_to_pool(unsigned long word)
+{
+	return word >> VSWAP_POOL_SHIFT & (VSWAP_NR_POOLS - 1);
+}
+
+/* Do two words name the same data, looked at since it was stored or not? */
+static inline bool vswap_backing_same(unsigned long a, unsigned long b)
+{
+	return !((a ^ b) & ~VSWAP_REFERENCED);
 }
 
 static inline unsigned long vswap_flight_to_backing(const void *flight)
@@ -105,11 +136,6 @@ static inline void *vswap_backing_to_flight(unsigned long word)
 static inline unsigned long vswap_hash_to_backing(unsigned long hash)
 {
 	return (hash & ~VSWAP_TAG_MASK) | VSWAP_REFUSED;
-}
-
-static inline void *vswap_backing_to_zswap(unsigned long word)
-{
-	return (void *)(word & ~VSWAP_TAG_MASK);
 }
 
 static inline unsigned long vswap_slot_to_backing(unsigned int type,
@@ -128,6 +154,25 @@ static inline unsigned int vswap_backing_to_type(unsigned long word)
 static inline unsigned long vswap_backing_to_offset(unsigned long word)
 {
 	return word >> VSWAP_OFFSET_SHIFT;
+}
+
+/* Is @word one that the functions above can have made? */
+static inline bool vswap_backing_is_valid(unsigned long word)
+{
+	switch (vswap_backing_tag(word)) {
+	case VSWAP_NONE:
+	case VSWAP_LOST:
+		return !(word >> VSWAP_TAG_BITS);
+	case VSWAP_ZSWAP:
+		return vswap_backing_to_handle(word);
+	case VSWAP_SLOT:
+	case VSWAP_FLIGHT:
+		return word >> VSWAP_TAG_BITS;
+	case VSWAP_REFUSED:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /**

@@ -2,15 +2,16 @@
 /*
  * Virtual swap: shared between the files of this directory.
  *
- * Layers, callers first: policy -> space -> tables; swapoff, writeback ->
- * backing -> slots, refuse -> memcg; io reads only; stats below all.
+ * Layers, callers first: policy -> space -> tables; swapoff; shrink -> writeback
+ * -> backing -> slots, refuse, zswap -> memcg; io reads only; stats below all.
  *
  * The locking rules:
  *
  * 1. A slot's backing word changes only under the lock of its cluster, and
  *    only (a) with the swap-cache folio of the slot locked, or (b) when the
  *    slot is freed: no swap count, no folio in the cache, or (c) when what is
- *    in flight (writeback.c) lands, by a single store.
+ *    in flight (writeback.c) lands, by a single store. The bit "referenced" of
+ *    compressed data may be cleared at any time.
  * 2. With that folio locked, or under writeback, the word may be read without
  *    the cluster lock, unless it says FLIGHT: that has to be overtaken first.
  *    Otherwise it is a hint, read under RCU.
@@ -34,8 +35,7 @@
  *
  * Order: folio lock -> grow_lock -> virtual cluster lock -> si->lock,
  *			virtual cluster lock -> device's cluster lock -> si->lock,
- *			virtual cluster lock -> vswap_reserve_lock,
- *			virtual cluster lock -> zswap's LRU lock.
+ *			virtual cluster lock -> vswap_reserve_lock.
  * vswap_flight_lock is taken alone.
  */
 #ifndef _MM_VSWAP_INTERNAL_H
@@ -111,6 +111,8 @@ void vswap_set_mode(enum vswap_mode mode);
 bool vswap_active(void);
 
 /* backing.c */
+unsigned long vswap_zswap_word(struct folio *folio);
+struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word);
 unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 
 /* slots.c */
@@ -121,8 +123,9 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 int vswap_charge_slots(struct folio *folio, int nr);
 
 /* writeback.c */
-struct zswap_entry *vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
-struct zswap_entry *vswap_flight_entry(unsigned long word);
+int vswap_writeback(unsigned long word, swp_entry_t virt);
+unsigned long vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
+unsigned long vswap_flight_word(unsigned long word);
 bool vswap_resize_pool(bool wanted);
 int vswap_wait_for_flights(unsigned int type);
 
@@ -130,10 +133,28 @@ int vswap_wait_for_flights(unsigned int type);
 void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr);
 bool vswap_nothing_left(struct mem_cgroup *memcg);
 
-/* free.c */
-void vswap_zswap_free(struct zswap_entry **entries, unsigned int nr);
+/* zswap.c */
+bool vswap_zswap_is_sane(unsigned long word);
+bool vswap_decompress(unsigned long word, swp_entry_t virt, struct folio *folio);
+void vswap_zswap_free(const unsigned long *words, unsigned int nr,
+		      struct mem_cgroup *memcg);
 
 /* memcg.c */
+
+/* Each cluster remembers, of one in 64, whose data it has had. */
+static inline unsigned long vswap_owner_bit(unsigned short id)
+{
+	return BIT(id % BITS_PER_LONG);
+}
+
+/* Asks whether slots are of a group, or of one below that is gone. */
+struct vswap_owner_filter {
+	struct mem_cgroup *memcg;	/* NULL: all slots are */
+	unsigned long bits;		/* of clusters that may have some */
+	unsigned short id;		/* what was asked last */
+	bool matches;
+};
+
 #ifdef CONFIG_MEMCG
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
@@ -148,6 +169,14 @@ bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush);
 bool vswap_memcg_may_store(struct mem_cgroup *memcg);
 void vswap_memcg_count_refused(unsigned short id, int nr);
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
+struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
+struct mem_cgroup *vswap_memcg_owner(unsigned short id);
+void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size);
+void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
+				unsigned int nr, unsigned int nr_raw);
+void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
+void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg);
+bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id);
 unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg);
 #else
@@ -207,6 +236,31 @@ static inline struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *mem
 	return NULL;
 }
 
+struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
+
+static inline struct mem_cgroup *vswap_memcg_owner(unsigned short id)
+{
+	return NULL;
+}
+
+void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size);
+void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
+				unsigned int nr, unsigned int nr_raw);
+
+static inline void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size) { }
+
+static inline void vswap_filter_init(struct vswap_owner_filter *filter,
+				     struct mem_cgroup *memcg)
+{
+	*filter = (struct vswap_owner_filter){ .bits = ~0UL };
+}
+
+static inline bool __vswap_filter_matches(struct vswap_owner_filter *filter,
+					  unsigned short id)
+{
+	return true;
+}
+
 static inline unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 {
 	return 0;
@@ -217,6 +271,17 @@ static inline unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 	return 0;
 }
 #endif
+
+/* Has a slot of owner @id to do with the group? The slot's cluster is locked. */
+static inline bool vswap_filter_matches(struct vswap_owner_filter *filter,
+					unsigned short id)
+{
+	if (!filter->memcg)
+		return true;
+	if (id && id == filter->id)
+		return filter->matches;
+	return __vswap_filter_matches(filter, id);
+}
 
 /* io.c */
 int vswap_io_init(void);
@@ -240,7 +305,8 @@ unsigned long vswap_metadata_bytes(void);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool vswap_may_alloc(int piece);
 bool vswap_wanted(struct folio *folio);
-void vswap_free_run(struct zswap_entry **entries, unsigned int nr);
+void vswap_free_run(const unsigned long *words, unsigned int nr,
+		    struct mem_cgroup *memcg);
 #endif
 
 /* verify.c */

@@ -288,6 +288,186 @@ bool vswap_memcg_may_store(struct mem_cgroup *memcg)
 	return true;
 }
 
+/* Compressed data */
+
+/*
+ * Of all groups that have none of their own: with cgroup v1, where zswap does
+ * not know groups, and without memcg.
+ */
+static struct vswap_group vswap_everybody;
+static struct vswap_group vswap_nobody;
+
+static bool vswap_memcg_is_v2(void)
+{
+	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
+}
+
+/**
+ * vswap_memcg_group - what virtual swap knows of a group
+ * @memcg: the group, or NULL
+ *
+ * Return: that; without cgroup v2 the root has everything.
+ */
+struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
+{
+	if (memcg && vswap_memcg_is_v2())
+		return &memcg->vswap;
+	return !memcg || mem_cgroup_is_root(memcg) ? &vswap_everybody : &vswap_nobody;
+}
+
+/**
+ * vswap_memcg_owner - who is charged for compressed data of a slot
+ * @id: the owner of the slot, which is in use
+ *
+ * Return: the group, which stays as long as the slot is in use, or NULL.
+ */
+struct mem_cgroup *vswap_memcg_owner(unsigned short id)
+{
+	struct mem_cgroup *memcg;
+
+	if (!vswap_memcg_is_v2())
+		return NULL;
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(id);
+	rcu_read_unlock();
+	return memcg;
+}
+
+/* The shrinker is to look at a group that had nothing for it until now. */
+static void vswap_tell_shrinker(struct mem_cgroup *memcg)
+{
+	int nid;
+
+	if (!memcg || mem_cgroup_is_root(memcg))
+		return;
+	for_each_node_state(nid, N_MEMORY)
+		set_shrinker_bit(memcg, nid, zswap_list_lru.shrinker_id);
+}
+
+static void vswap_add_zswapped(struct mem_cgroup *memcg, long nr)
+{
+	atomic_long_t *zswapped = &vswap_memcg_group(memcg)->zswapped;
+
+	if (atomic_long_add_return(nr, zswapped) == nr)
+		vswap_tell_shrinker(memcg);
+}
+
+/* Data of a group that is gone is its parent's to be shrunk. */
+static void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
+{
+	while (memcg && !mem_cgroup_online(memcg))
+		memcg = parent_mem_cgroup(memcg);
+	vswap_add_zswapped(memcg, nr);
+}
+
+/*
+ * Bytes have to be returned where they were taken from, or rounding goes wrong.
+ * This one stays with the group until it is freed, and follows its charges.
+ */
+static struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
+{
+	return memcg->nodeinfo[first_node(node_possible_map)]->orig_objcg;
+}
+
+/**
+ * vswap_memcg_charge_zswap - charge for compressed data of a page
+ * @memcg: from vswap_memcg_owner()
+ * @size: its size in bytes
+ */
+void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size)
+{
+	vswap_count_zswapped(memcg, 1);
+	if (memcg)
+		obj_cgroup_charge_zswap(vswap_memcg_objcg(memcg), size);
+}
+
+/**
+ * vswap_memcg_uncharge_zswap - compressed data of a group has been freed
+ * @memcg: the owner of the slots, or NULL
+ * @size: the size of all of it, in bytes
+ * @nr: the number of pages
+ * @nr_raw: how many of them were stored as they are
+ */
+void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
+				unsigned int nr, unsigned int nr_raw)
+{
+	struct obj_cgroup *objcg;
+
+	if (!vswap_memcg_is_v2())
+		memcg = NULL;
+	vswap_count_zswapped(memcg, -(long)nr);
+	if (!memcg)
+		return;
+	objcg = vswap_memcg_objcg(memcg);
+	if (obj_cgroup_is_root(objcg))
+		return;
+	obj_cgroup_uncharge(objcg, size);
+	rcu_read_lock();
+	memcg = obj_cgroup_memcg(objcg);
+	mod_memcg_state(memcg, MEMCG_ZSWAP_B, -size);
+	mod_memcg_state(memcg, MEMCG_ZSWAPPED, -(int)nr);
+	if (nr_raw)
+		mod_memcg_state(memcg, MEMCG_ZSWAP_INCOMP, -(int)nr_raw);
+	rcu_read_unlock();
+}
+
+/**
+ * vswap_memcg_in_flight - compressed data of a group is being written back
+ * @memcg: the group, or NULL; referenced
+ * @size: how much more, in bytes; negative when that has ended
+ */
+void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size)
+{
+	for (; memcg; memcg = parent_mem_cgroup(memcg))
+		atomic_long_add(size, &memcg->vswap.in_flight);
+}
+
+/* See vswap_will_have_room(). */
+bool __vswap_will_have_room(struct mem_cgroup *memcg)
+{
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg)) {
+		unsigned long max = READ_ONCE(memcg->zswap_max);
+		long size = memcg_page_state(memcg, MEMCG_ZSWAP_B) -
+			    atomic_long_read(&memcg->vswap.in_flight);
+
+		if (max != PAGE_COUNTER_MAX && (!max || size >= (long)(max * PAGE_SIZE)))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * vswap_filter_init - prepare to ask which slots are a group's
+ * @filter: what to ask
+ * @memcg: the group, or NULL
+ */
+void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg)
+{
+	*filter = (struct vswap_owner_filter){ .bits = ~0UL };
+	if (!memcg || !vswap_memcg_is_v2())
+		return;
+	filter->memcg = memcg;
+	/* Groups that are gone have other bits. */
+	if (!mem_cgroup_is_root(memcg) &&
+	    !READ_ONCE(memcg->css.cgroup->nr_dying_descendants))
+		filter->bits = vswap_owner_bit(mem_cgroup_private_id(memcg));
+}
+
+/* See vswap_filter_matches(). */
+bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id)
+{
+	struct mem_cgroup *memcg;
+
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(id);
+	while (memcg && !mem_cgroup_online(memcg))
+		memcg = parent_mem_cgroup(memcg);
+	rcu_read_unlock();
+	filter->id = id;
+	filter->matches = memcg == filter->memcg;
+	return filter->matches;
+}
+
 /* Refused pages */
 
 /**
@@ -308,7 +488,7 @@ void vswap_memcg_count_refused(unsigned short id, int nr)
 	while (memcg && !mem_cgroup_online(memcg))
 		memcg = parent_mem_cgroup(memcg);
 	if (memcg) {
-		atomic_long_add(nr, &memcg->vswap_refusals.nr);
+		atomic_long_add(nr, &memcg->vswap.refusals.nr);
 		mod_memcg_state(memcg, MEMCG_VSWAP_REFUSED, nr);
 	}
 	rcu_read_unlock();
@@ -323,10 +503,13 @@ void vswap_memcg_count_refused(unsigned short id, int nr)
 void vswap_memcg_offline(struct mem_cgroup *memcg)
 {
 	struct mem_cgroup *parent = parent_mem_cgroup(memcg);
-	long nr = atomic_long_xchg(&memcg->vswap_refusals.nr, 0);
+	long nr = atomic_long_xchg(&memcg->vswap.refusals.nr, 0);
 
 	if (parent && nr)
-		atomic_long_add(nr, &parent->vswap_refusals.nr);
+		atomic_long_add(nr, &parent->vswap.refusals.nr);
+	nr = atomic_long_xchg(&memcg->vswap.zswapped, 0);
+	if (parent && nr)
+		vswap_add_zswapped(parent, nr);
 }
 
 /**
@@ -337,7 +520,7 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
  */
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg)
 {
-	return memcg ? &memcg->vswap_refusals : NULL;
+	return memcg ? &memcg->vswap.refusals : NULL;
 }
 
 /* Exact, where the statistics are not; the lists differ with MGLRU. */
@@ -387,6 +570,26 @@ unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
 	return memcg_page_state(memcg, MEMCG_VSWAP_TABLES) >> PAGE_SHIFT;
+}
+
+#else /* !CONFIG_MEMCG */
+
+static struct vswap_group vswap_everybody;
+
+struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
+{
+	return &vswap_everybody;
+}
+
+void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size)
+{
+	atomic_long_inc(&vswap_everybody.zswapped);
+}
+
+void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
+				unsigned int nr, unsigned int nr_raw)
+{
+	atomic_long_sub(nr, &vswap_everybody.zswapped);
 }
 
 #endif /* CONFIG_MEMCG */

@@ -321,6 +321,7 @@ void __vswap_cluster_depopulate(struct swap_cluster_info *ci)
 #endif
 	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
 	ci->objcg = NULL;
+	ci->owners = 0;
 	atomic_long_dec(&vswap_tables_used);
 
 	if (!vswap_reserve_put(&t))

@@ -28,19 +28,13 @@ do {									\
 } while (0)
 
 static void vswap_verify_zswap(struct vswap_census *c, unsigned long slot,
-			       const struct zswap_entry *entry)
+			       const struct swap_cluster_info *ci,
+			       unsigned short id, unsigned long word)
 {
-	swp_entry_t owner;
-
-	vswap_check(c, entry, "slot %lx is in flight without an entry", slot);
-	if (!entry)
-		return;
-	owner = entry->swpentry;
-
 	c->counted[VSWAP_NR_ZSWAP]++;
-	vswap_check(c, owner.val == swp_entry(vswap_type, slot).val,
-		    "slot %lx is backed by the entry of slot %lx", slot,
-		    swp_offset(owner));
+	vswap_check(c, vswap_zswap_is_sane(word), "slot %lx: data at %lx", slot, word);
+	vswap_check(c, ci->owners & vswap_owner_bit(id),
+		    "slot %lx: owner %u is not in %lx", slot, id, ci->owners);
 }
 
 /* Does the reverse map say the same about a slot that is backed by a device? */
@@ -89,10 +83,10 @@ static void vswap_verify_slot(struct vswap_census *c,
 	c->refused += vswap_backing_tag(word) == VSWAP_REFUSED;
 	vswap_check(c, vswap_backing_tag(word) != VSWAP_REFUSED ||
 		    swp_tb_is_folio(swp_tb), "refused slot %lx is not in memory", slot);
+	if (vswap_backing_tag(word) == VSWAP_FLIGHT)
+		word = vswap_flight_word(word);
 	if (vswap_backing_tag(word) == VSWAP_ZSWAP)
-		vswap_verify_zswap(c, slot, vswap_backing_to_zswap(word));
-	else if (vswap_backing_tag(word) == VSWAP_FLIGHT)
-		vswap_verify_zswap(c, slot, vswap_flight_entry(word));
+		vswap_verify_zswap(c, slot, ci, __swap_cgroup_get(ci, off), word);
 	else if (vswap_backing_tag(word) == VSWAP_SLOT)
 		vswap_verify_rmap(c, slot, word, swp_tb);
 }

@@ -26,7 +26,6 @@
 struct mem_cgroup;
 struct plist_head;
 struct vswap_split;
-struct zswap_entry;
 
 /* The virtual swap device; NULL until, and unless, it could be set up. */
 extern struct swap_info_struct *vswap_si;
@@ -199,6 +198,7 @@ static inline gfp_t vswap_gfp_nowarn(void)
 void vswap_put_owner(unsigned short id, unsigned int nr);
 struct mem_cgroup *vswap_charge_to(struct folio *folio);
 void vswap_charge_end(struct mem_cgroup *old);
+bool __vswap_will_have_room(struct mem_cgroup *memcg);
 void vswap_memcg_offline(struct mem_cgroup *memcg);
 void vswap_memcg_set_explicit(struct mem_cgroup *memcg, bool is_explicit);
 #else
@@ -210,10 +210,24 @@ static inline struct mem_cgroup *vswap_charge_to(struct folio *folio)
 }
 
 static inline void vswap_charge_end(struct mem_cgroup *old) { }
+static inline bool __vswap_will_have_room(struct mem_cgroup *memcg)
+{
+	return false;
+}
+
 static inline void vswap_memcg_offline(struct mem_cgroup *memcg) { }
 static inline void vswap_memcg_set_explicit(struct mem_cgroup *memcg,
 					    bool is_explicit) { }
 #endif
+
+/*
+ * @memcg may not have more in zswap: will it, without more ado, when what is
+ * being written back of it has landed? Direct entries do not wait for that.
+ */
+static inline bool vswap_will_have_room(swp_entry_t entry, struct mem_cgroup *memcg)
+{
+	return vswap_entry(entry) && __vswap_will_have_room(memcg);
+}
 
 /* Slots of @si are free: nobody owns them. @id is not 0 */
 static inline void swap_put_owner(struct swap_info_struct *si,
@@ -392,9 +406,6 @@ void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
 void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 		       bool zero);
 bool __vswap_read_lost(struct folio *folio);
-struct zswap_entry *vswap_zswap_lookup(struct folio *folio);
-struct zswap_entry *vswap_zswap_store(swp_entry_t virt,
-				      struct zswap_entry *entry);
 void __vswap_zswap_erase(struct folio *folio);
 bool __vswap_get_slots(struct folio *folio);
 
@@ -419,7 +430,7 @@ static inline bool vswap_read_lost(struct folio *folio)
 	return vswap_entry(folio->swap) && __vswap_read_lost(folio);
 }
 
-/* Free the zswap entries of a virtual folio. Return: false if it is not one. */
+/* Free compressed data of a virtual folio. Return: false if it is not one. */
 static inline bool vswap_zswap_erase(struct folio *folio)
 {
 	if (!vswap_folio(folio))
@@ -484,15 +495,8 @@ static inline bool vswap_takes_no_space(struct folio *folio)
 }
 
 /* writeback.c: from zswap to a device */
-int vswap_writeback(struct zswap_entry *entry, swp_entry_t virt);
 void __vswap_writeback_flush(void);
 void __vswap_writeback_throttle(void);
-
-/* Does the result of vswap_writeback() say that more of it is in vain? */
-static inline bool vswap_writeback_stops(int result)
-{
-	return !vswap_never_used() && result == -EAGAIN;
-}
 
 /* Is it in vain to look for a group to shrink, as there is but @memcg, NULL? */
 static inline bool vswap_cannot_shrink(struct mem_cgroup *memcg)
@@ -500,7 +504,7 @@ static inline bool vswap_cannot_shrink(struct mem_cgroup *memcg)
 	return !vswap_never_used() && !memcg;
 }
 
-/* Have what was handed to vswap_writeback() written now, and do not wait. */
+/* Have what vswap_shrink() has found written now, and do not wait. */
 static inline void vswap_writeback_flush(void)
 {
 	if (!vswap_never_used())

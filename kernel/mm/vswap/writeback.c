@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Virtual swap: writing zswap entries back to a device.
+ * Virtual swap: writing compressed data back to a device.
  *
  * Reclaim takes part up to the point where a page is ready to be written, and
  * neither waits for a device nor allocates: pages and descriptors ("flights")
@@ -8,12 +8,12 @@
  * no room on the devices, it stops at once. A work item submits what is ready,
  * sorted and merged; another deals with what has been written.
  *
- * The zswap entry backs its slot until the data is on the device. The slot is
- * held in the swap cache only while its data is decompressed. Afterwards
- * anybody may read, write or free it: the backing word, which points to the
- * flight, is taken over, and the flight finds that it has no entry any more
- * ("overtaken"). The slot of the device is freed then. A flight is in the pool
- * again only after that, so that the pointer cannot be mistaken.
+ * Compressed data backs its slot until it is on the device. The slot is held in
+ * the swap cache only while its data is decompressed. Afterwards anybody may
+ * read, write or free it: the former backing word is taken back from the flight,
+ * which finds that it has none any more ("overtaken"). The slot of the device is
+ * freed then. A flight is in the pool again only after that, so that the pointer
+ * to it cannot be mistaken.
  */
 #include <linux/backing-dev.h>
 #include <linux/blk-cgroup.h>
@@ -33,8 +33,9 @@
 /**
  * struct vswap_flight - a page on its way from zswap to a device
  * @list: in the pool, or among those that are ready to be written
- * @entry: what backs the slot until the end; NULL when overtaken. Protected by
- *	   the lock of @virt's cluster
+ * @word: the backing word that it has replaced until the end; 0 when overtaken.
+ *	  Protected by the lock of @virt's cluster
+ * @size: of the compressed data
  * @virt: the virtual slot
  * @slot: the slot of a device; its reverse map names @virt, and nothing else
  *	  names it before the end
@@ -43,7 +44,8 @@
  */
 struct vswap_flight {
 	struct list_head list;
-	struct zswap_entry *entry;
+	unsigned long word;
+	unsigned int size;
 	swp_entry_t virt;
 	swp_entry_t slot;
 	struct mem_cgroup *memcg;
@@ -201,11 +203,11 @@ bool vswap_resize_pool(bool wanted)
 
 /* From zswap to a page that is ready to be written */
 
-/* Does @entry, which may be gone, back slot @off of a locked cluster? */
+/* Does @word, which may be outdated, back slot @off of a locked cluster? */
 static bool vswap_backs(struct swap_cluster_info *ci, unsigned int off,
-			const struct zswap_entry *entry)
+			unsigned long word)
 {
-	return ci->backing && ci->backing[off] == vswap_zswap_to_backing(entry);
+	return ci->backing && vswap_backing_same(ci->backing[off], word);
 }
 
 static void vswap_give_slot_back(struct vswap_flight *flight)
@@ -216,8 +218,7 @@ static void vswap_give_slot_back(struct vswap_flight *flight)
 }
 
 /* Have a slot of a device, for the owner of the virtual slot. */
-static int vswap_reserve_slot(struct vswap_flight *flight,
-			      const struct zswap_entry *entry)
+static int vswap_reserve_slot(struct vswap_flight *flight, unsigned long word)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
 	unsigned int off = swp_cluster_offset(flight->virt);
@@ -225,7 +226,7 @@ static int vswap_reserve_slot(struct vswap_flight *flight,
 
 	flight->memcg = NULL;
 	spin_lock(&ci->lock);
-	if (!vswap_backs(ci, off, entry))
+	if (!vswap_backs(ci, off, word))
 		err = -ENOENT;
 	else if (swp_tb_is_folio(__swap_table_get(ci, off)))
 		err = -EEXIST;
@@ -235,7 +236,7 @@ static int vswap_reserve_slot(struct vswap_flight *flight,
 	if (err)
 		return err;
 
-	/* The limit of this owner need not be that of the others on the list. */
+	/* The limit of this owner need not be that of the others. */
 	if (vswap_memcg_charge(flight->memcg, 1, false))
 		return -ENOMEM;
 	flight->slot = swap_alloc_backing(flight->virt, 0, true);
@@ -248,8 +249,8 @@ static int vswap_reserve_slot(struct vswap_flight *flight,
 }
 
 /* Keep everybody away from the slot: the folio enters the swap cache there. */
-static int vswap_hold_slot(struct vswap_flight *flight,
-			   const struct zswap_entry *entry, void **shadow)
+static int vswap_hold_slot(struct vswap_flight *flight, unsigned long word,
+			   void **shadow)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
 	int err;
@@ -260,7 +261,7 @@ static int vswap_hold_slot(struct vswap_flight *flight,
 	*shadow = NULL;
 	spin_lock(&ci->lock);
 	err = __swap_cache_add_check(ci, flight->virt, 1, shadow, NULL);
-	if (!err && !vswap_backs(ci, swp_cluster_offset(flight->virt), entry))
+	if (!err && !vswap_backs(ci, swp_cluster_offset(flight->virt), word))
 		err = -ENOENT;
 	if (!err)
 		__swap_cache_do_add_folio(ci, flight->folio, flight->virt);
@@ -271,26 +272,23 @@ static int vswap_hold_slot(struct vswap_flight *flight,
 }
 
 /*
- * Let the slot go, and if @entry is given, have the flight found by what happens
+ * Let the slot go, and unless @word is 0, have the flight found by what happens
  * to it. Return: false if that is over already, as nobody used the slot any more.
  */
-static bool vswap_let_slot_go(struct vswap_flight *flight,
-			      struct zswap_entry *entry, void *shadow)
+static bool vswap_let_slot_go(struct vswap_flight *flight, unsigned long word,
+			      void *shadow)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
 	struct folio *folio = flight->folio;
 	bool under_way;
 
 	spin_lock(&ci->lock);
-	flight->entry = entry;
-	if (entry) {
-		/* It comes back if it cannot be written. */
-		zswap_lru_del(entry);
+	flight->word = word;
+	if (word)
 		WRITE_ONCE(ci->backing[swp_cluster_offset(flight->virt)],
 			   vswap_flight_to_backing(flight));
-	}
 	__swap_cache_do_del_folio(ci, folio, flight->virt, shadow);
-	under_way = flight->entry;
+	under_way = flight->word;
 	spin_unlock(&ci->lock);
 
 	folio_unlock(folio);
@@ -298,18 +296,17 @@ static bool vswap_let_slot_go(struct vswap_flight *flight,
 	return under_way;
 }
 
-static int vswap_load_flight(struct vswap_flight *flight,
-			     struct zswap_entry *entry)
+static int vswap_load_flight(struct vswap_flight *flight, unsigned long word)
 {
 	void *shadow;
 	bool ok;
 	int err;
 
-	err = vswap_hold_slot(flight, entry, &shadow);
+	err = vswap_hold_slot(flight, word, &shadow);
 	if (err)
 		return err;
-	ok = zswap_decompress(entry, flight->folio);
-	if (vswap_let_slot_go(flight, ok ? entry : NULL, shadow))
+	ok = vswap_decompress(word, flight->virt, flight->folio);
+	if (vswap_let_slot_go(flight, ok ? word : 0, shadow))
 		return 0;
 	return ok ? -ENOENT : -EIO;
 }
@@ -326,16 +323,23 @@ static void vswap_queue_flight(struct vswap_flight *flight)
 		queue_work(vswap_space.wq, &vswap_submitter);
 }
 
+/* It is over, and the slot of the device is somebody's. */
+static void vswap_end_flight(struct vswap_flight *flight)
+{
+	vswap_memcg_put(flight->memcg);
+	vswap_put_flight(flight);
+}
+
 /**
- * vswap_writeback - start to write a zswap entry to a device
- * @entry: the entry; it may be gone, and is only compared until that is known
- * @virt: the virtual slot it was stored for
+ * vswap_writeback - start to write compressed data to a device
+ * @word: the backing word that names it; nothing happens if it is outdated
+ * @virt: the virtual slot where it was seen
  *
  * Context: Process context, no locks held. Does not wait for a device.
  * Return: 0 if it will be written; -EAGAIN if nothing can be, for now; -EEXIST
  * if the slot is in the swap cache; another error if there is nothing to do.
  */
-int vswap_writeback(struct zswap_entry *entry, swp_entry_t virt)
+int vswap_writeback(unsigned long word, swp_entry_t virt)
 {
 	struct vswap_flight *flight = vswap_take_flight();
 	int err;
@@ -343,17 +347,18 @@ int vswap_writeback(struct zswap_entry *entry, swp_entry_t virt)
 	if (!flight)
 		return -EAGAIN;
 	flight->virt = virt;
-	err = vswap_reserve_slot(flight, entry);
+	flight->size = vswap_backing_to_length(word);
+	err = vswap_reserve_slot(flight, word);
 	if (!err) {
-		err = vswap_load_flight(flight, entry);
+		err = vswap_load_flight(flight, word);
 		if (!err) {
+			vswap_memcg_in_flight(flight->memcg, flight->size);
 			vswap_queue_flight(flight);
 			return 0;
 		}
 		vswap_give_slot_back(flight);
 	}
-	vswap_memcg_put(flight->memcg);
-	vswap_put_flight(flight);
+	vswap_end_flight(flight);
 	return err;
 }
 
@@ -388,53 +393,53 @@ int vswap_wait_for_flights(unsigned int type)
 
 /*
  * The data is on the device, and the slot there backs the virtual slot; or it
- * is not, and zswap goes on to do so. Return: the entry to be freed, if any.
+ * is not, and zswap goes on to do so. Return: the word of compressed data that
+ * is to be freed, or 0.
  */
-static struct zswap_entry *vswap_land(struct vswap_flight *flight, bool failed)
+static unsigned long vswap_land(struct vswap_flight *flight, bool failed)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
 	unsigned int off = swp_cluster_offset(flight->virt);
-	struct zswap_entry *entry;
+	unsigned long word;
 
 	spin_lock(&ci->lock);
-	entry = flight->entry;
-	flight->entry = NULL;
-	if (entry && failed) {
-		WRITE_ONCE(ci->backing[off], vswap_zswap_to_backing(entry));
-		zswap_lru_add(entry);
-	} else if (entry) {
+	word = flight->word;
+	flight->word = 0;
+	if (word && failed) {
+		WRITE_ONCE(ci->backing[off], word);
+	} else if (word) {
 		vswap_count(VSWAP_NR_ZSWAP, -1);
 		vswap_install_slots(ci, flight->virt, flight->slot, 1, VSWAP_FLIGHT);
 		atomic_dec(&vswap_in_flight[swp_type(flight->slot)]);
 	}
 	spin_unlock(&ci->lock);
 
-	if (entry && !failed) {
-		count_vm_event(ZSWPWB);
-		vswap_memcg_event(flight->memcg, ZSWPWB);
-	} else {
+	vswap_memcg_in_flight(flight->memcg, -(long)flight->size);
+	if (!word || failed) {
 		vswap_give_slot_back(flight);
-		entry = NULL;
+		return 0;
 	}
-	vswap_memcg_put(flight->memcg);
-	return entry;
+	count_vm_event(ZSWPWB);
+	vswap_memcg_event(flight->memcg, ZSWPWB);
+	return word;
 }
 
 static void vswap_land_request(struct vswap_request *req)
 {
-	struct zswap_entry *entries[SWAP_CLUSTER_MAX];
+	unsigned long words[SWAP_CLUSTER_MAX];
 	unsigned int i, nr = 0;
 
 	if (req->failed)
 		WRITE_ONCE(vswap_paused_until, jiffies + HZ / 10);
 	for (i = 0; i < req->nr; i++) {
-		entries[nr] = vswap_land(req->flights[i], req->failed);
-		if (entries[nr])
+		words[nr] = vswap_land(req->flights[i], req->failed);
+		if (words[nr])
 			nr++;
-		vswap_put_flight(req->flights[i]);
 	}
-	if (nr)
-		vswap_zswap_free(entries, nr);
+	/* They have one owner: see vswap_fill_request(). */
+	vswap_zswap_free(words, nr, req->flights[0]->memcg);
+	for (i = 0; i < req->nr; i++)
+		vswap_end_flight(req->flights[i]);
 }
 
 static void vswap_done_work(struct work_struct *work)
@@ -542,11 +547,11 @@ static void vswap_cancel_overtaken(struct list_head *ready)
 	struct vswap_flight *flight, *next;
 
 	list_for_each_entry_safe(flight, next, ready, list) {
-		if (READ_ONCE(flight->entry))
+		if (READ_ONCE(flight->word))
 			continue;
 		list_del(&flight->list);
 		vswap_land(flight, true);
-		vswap_put_flight(flight);
+		vswap_end_flight(flight);
 	}
 }
 
@@ -591,30 +596,30 @@ static void vswap_submit_work(struct work_struct *work)
  * @ci: the cluster, locked
  * @off: the slot, whose backing word names a flight
  *
- * Return: the zswap entry, which backs the slot as if nothing had happened.
+ * Return: the word that backs the slot as if nothing had happened.
  */
-struct zswap_entry *vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
+unsigned long vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
 {
 	struct vswap_flight *flight = vswap_backing_to_flight(ci->backing[off]);
-	struct zswap_entry *entry = flight->entry;
+	unsigned long word = flight->word;
 
 	lockdep_assert_held(&ci->lock);
-	VM_WARN_ON_ONCE(!entry);
-	WRITE_ONCE(flight->entry, NULL);
-	WRITE_ONCE(ci->backing[off], vswap_zswap_to_backing(entry));
+	VM_WARN_ON_ONCE(!word);
+	WRITE_ONCE(flight->word, 0);
+	WRITE_ONCE(ci->backing[off], word);
 	count_vm_event(VSWAP_OVERTAKE);
-	return entry;
+	return word;
 }
 
 /**
- * vswap_flight_entry - the zswap entry behind a slot that is being written back
+ * vswap_flight_word - the data behind a slot that is being written back
  * @word: the backing word; the cluster is locked
  *
- * Return: the entry.
+ * Return: the word that it has replaced.
  */
-struct zswap_entry *vswap_flight_entry(unsigned long word)
+unsigned long vswap_flight_word(unsigned long word)
 {
 	struct vswap_flight *flight = vswap_backing_to_flight(word);
 
-	return flight->entry;
+	return flight->word;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What virtual swap has to know of zswap: it keeps the entries of virtual slots,
- * writes them back, and frees them in runs.
+ * What virtual swap has to know of zswap, and what zswap calls for virtual slots.
  */
 #ifndef _MM_VSWAP_ZSWAP_H
 #define _MM_VSWAP_ZSWAP_H
@@ -9,8 +8,11 @@
 #include <linux/crypto.h>
 #include <linux/list_lru.h>
 #include <linux/percpu-refcount.h>
+#include <linux/shrinker.h>
 #include <linux/workqueue.h>
 #include <linux/zsmalloc.h>
+
+#include "vswap.h"
 
 struct crypto_acomp_ctx;
 
@@ -28,6 +30,9 @@ struct zswap_pool {
 	struct work_struct release_work;
 	struct hlist_node node;
 	char tfm_name[CRYPTO_MAX_ALG_NAME];
+#ifdef CONFIG_VSWAP
+	unsigned int index;	/* In backing words */
+#endif
 };
 
 /*
@@ -59,14 +64,50 @@ struct zswap_entry {
 };
 
 extern atomic_long_t zswap_stored_incompressible_pages;
+extern u64 zswap_written_back_pages;
+extern u64 zswap_reject_reclaim_fail;
+extern u64 zswap_reject_alloc_fail;
 extern struct list_lru zswap_list_lru;
-extern struct kmem_cache *zswap_entry_cache;
 
 unsigned long zswap_max_pages(void);
 bool zswap_has_room(void);
-void zswap_lru_add(struct zswap_entry *entry);
-void zswap_lru_del(struct zswap_entry *entry);
-void zswap_entry_free(struct zswap_entry *entry);
+bool zswap_compress(struct page *page, struct zswap_entry *entry,
+		    struct zswap_pool *pool);
 bool zswap_decompress(struct zswap_entry *entry, struct folio *folio);
+
+/* zswap.c: compressed data of virtual slots */
+bool vswap_zswap_store(struct page *page, struct zswap_pool *pool);
+int vswap_zswap_load(struct folio *folio);
+
+/* shrink.c: what of it is written to a device */
+unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan,
+			     bool *met_cached);
+unsigned long __vswap_shrink_count(struct mem_cgroup *memcg);
+
+static inline unsigned long vswap_shrink(struct mem_cgroup *memcg,
+					 unsigned long *nr_to_scan,
+					 bool *met_cached)
+{
+	return vswap_never_used() ? 0 :
+	       __vswap_shrink(memcg, nr_to_scan, met_cached);
+}
+
+/* How much a node's share of the data of @memcg (NULL: all) is, in pages. */
+static inline unsigned long vswap_shrink_count(struct mem_cgroup *memcg)
+{
+	return vswap_never_used() ? 0 : __vswap_shrink_count(memcg);
+}
+
+#ifdef CONFIG_VSWAP
+int vswap_add_pool(struct zswap_pool *pool);
+void vswap_remove_pool(struct zswap_pool *pool);
+#else
+static inline int vswap_add_pool(struct zswap_pool *pool)
+{
+	return 0;
+}
+
+static inline void vswap_remove_pool(struct zswap_pool *pool) { }
+#endif
 
 #endif /* _MM_VSWAP_ZSWAP_H */

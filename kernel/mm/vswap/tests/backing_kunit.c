@@ -9,12 +9,31 @@
 
 static void zswap_word(struct kunit *test)
 {
-	static unsigned long object;
-	unsigned long word = vswap_zswap_to_backing(&object);
+	static const unsigned long handles[] = {
+		8, 4096, BIT(32) + 64, BIT(VSWAP_HANDLE_BITS) - 8,
+	};
+	static const unsigned int lengths[] = { 1, 80, PAGE_SIZE - 1, PAGE_SIZE };
+	unsigned long word;
+	int i, j, pool;
 
-	KUNIT_EXPECT_EQ(test, vswap_backing_tag(word), VSWAP_ZSWAP);
-	KUNIT_EXPECT_PTR_EQ(test, vswap_backing_to_zswap(word), (void *)&object);
-	KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(word));
+	for (i = 0; i < ARRAY_SIZE(handles); i++) {
+		for (j = 0; j < ARRAY_SIZE(lengths); j++) {
+			pool = (i * 7 + j) % VSWAP_NR_POOLS;
+			word = vswap_zswap_to_backing(handles[i], lengths[j], pool);
+			KUNIT_EXPECT_EQ(test, vswap_backing_tag(word), VSWAP_ZSWAP);
+			KUNIT_EXPECT_EQ(test, vswap_backing_to_handle(word), handles[i]);
+			KUNIT_EXPECT_EQ(test, vswap_backing_to_length(word), lengths[j]);
+			KUNIT_EXPECT_EQ(test, vswap_backing_to_pool(word), pool);
+			KUNIT_EXPECT_TRUE(test, word & VSWAP_REFERENCED);
+			KUNIT_EXPECT_TRUE(test, vswap_backing_is_valid(word));
+			KUNIT_EXPECT_TRUE(test, vswap_backing_same(word,
+						word & ~VSWAP_REFERENCED));
+			KUNIT_EXPECT_FALSE(test, vswap_backing_same(word,
+						word ^ BIT(VSWAP_LENGTH_SHIFT)));
+		}
+	}
+	/* Memory beyond what a word can name. */
+	KUNIT_EXPECT_EQ(test, vswap_zswap_to_backing(BIT(VSWAP_HANDLE_BITS), 80, 0), 0);
 }
 
 static void slot_word(struct kunit *test)

@@ -162,16 +162,23 @@ static void count_overflow(struct kunit *test)
 enum { RUN_SLOTS = 16 };
 
 static unsigned int freed_lens[RUN_SLOTS], nr_freed;
-static struct zswap_entry *freed[RUN_SLOTS];
+static unsigned long freed[RUN_SLOTS];
 
-static void record_run(struct zswap_entry **entries, unsigned int nr)
+static void record_run(const unsigned long *words, unsigned int nr,
+		       struct mem_cgroup *memcg)
 {
 	unsigned int i, at = 0;
 
 	for (i = 0; i < nr_freed; i++)
 		at += freed_lens[i];
-	memcpy(&freed[at], entries, nr * sizeof(*entries));
+	memcpy(&freed[at], words, nr * sizeof(*words));
 	freed_lens[nr_freed++] = nr;
+}
+
+/* A word for data that is nowhere; nobody looks at it. */
+static unsigned long data(unsigned int nr)
+{
+	return vswap_zswap_to_backing((nr + 1UL) << VSWAP_HANDLE_ALIGN, 100 + nr, 0);
 }
 
 /* RUN_SLOTS slots in a row of one cluster, each with a folio in the cache. */
@@ -210,12 +217,9 @@ static void release_in_runs(struct kunit *test)
 	static const char pattern[RUN_SLOTS + 1] = "zz..zzzz.z......";
 	unsigned long zswap = vswap_counted(VSWAP_NR_ZSWAP);
 	struct folio *folios[RUN_SLOTS];
-	struct zswap_entry *objects;
 	swp_entry_t first;
 	unsigned int i;
 
-	objects = kunit_kcalloc(test, RUN_SLOTS, sizeof(*objects), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, objects);
 	for (i = 0; i < RUN_SLOTS; i++)
 		folios[i] = new_folio(test, 0);
 	kunit_activate_static_stub(test, vswap_free_run, record_run);
@@ -225,9 +229,9 @@ static void release_in_runs(struct kunit *test)
 	for (i = 0; i < RUN_SLOTS; i++) {
 		folio_dup_swap(folios[i], NULL);
 		if (pattern[i] == 'z')
-			vswap_zswap_store(folios[i]->swap, &objects[i]);
-		KUNIT_EXPECT_PTR_EQ(test, vswap_zswap_lookup(folios[i]),
-				    pattern[i] == 'z' ? &objects[i] : NULL);
+			vswap_back_by_zswap(folios[i]->swap, data(i));
+		KUNIT_EXPECT_EQ(test, vswap_zswap_word(folios[i]),
+				pattern[i] == 'z' ? data(i) : 0);
 		swap_cache_del_folio(folios[i]);
 	}
 	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZSWAP), zswap + 7);
@@ -237,44 +241,42 @@ static void release_in_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, freed_lens[0], 2);
 	KUNIT_EXPECT_EQ(test, freed_lens[1], 4);
 	KUNIT_EXPECT_EQ(test, freed_lens[2], 1);
-	KUNIT_EXPECT_PTR_EQ(test, freed[0], &objects[0]);
-	KUNIT_EXPECT_PTR_EQ(test, freed[2], &objects[4]);
-	KUNIT_EXPECT_PTR_EQ(test, freed[6], &objects[9]);
+	KUNIT_EXPECT_EQ(test, freed[0], data(0));
+	KUNIT_EXPECT_EQ(test, freed[2], data(4));
+	KUNIT_EXPECT_EQ(test, freed[6], data(9));
 	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZSWAP), zswap);
 }
 
-/* Stored again, written as zeroes, refused: the old entry goes each time. */
+/* Stored again, written as zeroes, refused: the old data goes each time. */
 static void backing_transitions(struct kunit *test)
 {
 	struct folio *folio = new_folio(test, 0);
 	struct swap_cluster_info *ci;
-	struct zswap_entry *objects, *old;
 
-	objects = kunit_kcalloc(test, 2, sizeof(*objects), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, objects);
 	kunit_activate_static_stub(test, vswap_free_run, record_run);
 	nr_freed = 0;
 	KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
 
-	old = vswap_zswap_store(folio->swap, &objects[0]);
-	KUNIT_EXPECT_NULL(test, old);
-	old = vswap_zswap_store(folio->swap, &objects[1]);
-	KUNIT_EXPECT_PTR_EQ(test, old, &objects[0]);
+	vswap_back_by_zswap(folio->swap, data(0));
+	KUNIT_EXPECT_EQ(test, nr_freed, 0);
+	vswap_back_by_zswap(folio->swap, data(1));
+	KUNIT_ASSERT_EQ(test, nr_freed, 1);
+	KUNIT_EXPECT_EQ(test, freed[0], data(0));
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_mark_zero(ci, folio, true);
 	__swap_table_set_zero(ci, swp_cluster_offset(folio->swap));
 	swap_cluster_unlock(ci);
-	KUNIT_ASSERT_EQ(test, nr_freed, 1);
-	KUNIT_EXPECT_PTR_EQ(test, freed[0], &objects[1]);
-	KUNIT_EXPECT_NULL(test, vswap_zswap_lookup(folio));
+	KUNIT_ASSERT_EQ(test, nr_freed, 2);
+	KUNIT_EXPECT_EQ(test, freed[1], data(1));
+	KUNIT_EXPECT_EQ(test, vswap_zswap_word(folio), 0);
 
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_mark_zero(ci, folio, false);
 	__swap_table_clear_zero(ci, swp_cluster_offset(folio->swap));
 	swap_cluster_unlock(ci);
-	vswap_zswap_store(folio->swap, &objects[0]);
+	vswap_back_by_zswap(folio->swap, data(0));
 	KUNIT_EXPECT_TRUE(test, vswap_zswap_erase(folio));
-	KUNIT_EXPECT_EQ(test, nr_freed, 2);
+	KUNIT_EXPECT_EQ(test, nr_freed, 3);
 	swap_cache_del_folio(folio);
 }
 
