@@ -23,7 +23,7 @@ def made(tmp_path: Path, better: float = 0.8) -> dict[str, Any]:
     """The document of a run with a good case and one that failed on mainline."""
     the_plan = fakes.plan(tmp_path, fakes.CASE, BAD)
     rounds = {}
-    for turn in plan.turns(the_plan.cases, fakes.NAMES, 4):
+    for turn in plan.turns(the_plan.cases, fakes.NAMES, 8):
         value = 100.0 + turn.round if turn.kernel == "mainline" else better * (100.0 + turn.round)
         rounds[turn] = fakes.good(turn.case, value)
         if turn.case == BAD and turn.kernel == "mainline":
@@ -43,13 +43,13 @@ def test_a_failed_case_is_not_missing(tmp_path: Path) -> None:
     assert found["kernels"]["mainline"] | {"failures": []} == {
         "n": 0, "mean": None, "stdev": None, "median": None, "status": "oom", "failures": [], "values": [],
     }  # fmt: skip
-    assert found["kernels"]["mainline"]["failures"] == ["oom: killed: swapped (3 of 3)"]
-    assert found["kernels"]["vswap"]["n"] == 3
+    assert found["kernels"]["mainline"]["failures"] == ["oom: killed: swapped (7 of 7)"]
+    assert found["kernels"]["vswap"]["n"] == 7
 
 
 def test_the_page_holds_everything(tmp_path: Path) -> None:
     page = html.page(made(tmp_path))
-    assert page.count("<svg") >= 2 and "oom: killed: swapped (3 of 3)" in page
+    assert page.count("<svg") >= 2 and "oom: killed: swapped (7 of 7)" in page
     assert "usemem1" in page and "free latency" in page and "7.3.4-vswap" in page
     assert not re.search(r"(?:src|href)=\"(?!#)", page), "nothing is fetched from elsewhere"
     assert "<script" not in page
@@ -95,6 +95,7 @@ def test_two_runs_are_compared_kernel_by_kernel(tmp_path: Path) -> None:
     assert [entry["setup"] for entry in rows] == ["zswap (mainline)", "zswap (vswap)"]
     assert [entry["ratio"] for entry in rows] == [pytest.approx(1.0), pytest.approx(0.5)]
     assert [entry["verdict"] for entry in rows] == ["no difference measured", "better"]
+    assert [entry["p_holm"] for entry in rows] == [1.0, pytest.approx(9 * 2 / 3432, rel=1e-4)], "of nine rows"
     assert compare.differences(found) == []
     assert "zswap (vswap)" in html.page(found)
 
@@ -106,6 +107,11 @@ def test_runs_of_different_sizes_are_said_to_be(tmp_path: Path) -> None:
     old["results"] = []
     with pytest.raises(UsageError, match="in common"):
         compare.runs(old, new, "a", "b")
+
+
+def test_a_run_named_like_a_kernel_is_compared_in_its_order(tmp_path: Path) -> None:
+    page = html.page(compare.runs(made(tmp_path), made(tmp_path), "vswap", "mainline"))
+    assert "mainline / vswap" in page and "vswap / mainline" not in page
 
 
 def test_the_command_line_names_no_directory() -> None:

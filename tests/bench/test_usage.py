@@ -34,6 +34,7 @@ PATCH = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n line 1\n-line 2\n+l
         ["usemem1", "--rounds", "0"],
         ["usemem1", "--rounds", "many"],
         ["usemem1", "--warmup", "-1"],
+        ["usemem1", "--warmup", "0"],
         ["usemem1", "--mem", "nonsense"],
         ["usemem1", "--arch", "vax"],
         ["usemem1", "--json", "/nonexistent/out.json"],

@@ -9,6 +9,7 @@ check    what can be known before anything runs
 round    one guest from boot to figures
 state    finished rounds, kept when a run is interrupted
 stats    means, medians, ratios and their confidence
+permutation, judge   whether a difference is one, among as many as a report has
 results  all of it as JSON
 html     and as a page
 """

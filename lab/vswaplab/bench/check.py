@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from vswaplab.bench import host, suites
+from vswaplab.bench import host, judge, suites
 from vswaplab.bench.plan import Case, Options
 from vswaplab.bench.round import Kernel
 from vswaplab.build import BuiltKernel
@@ -81,6 +81,14 @@ def warnings(cpus: int) -> list[str]:
     return found
 
 
+def rounds(cases: Iterable[Case], kernels: int, count: int) -> list[str]:
+    """Whether so many rounds can give a verdict on every metric of the cases; those of one round need none."""
+    found = [suites.find(case.suite) for case in cases]
+    metrics = sum(len(suite.metrics) for suite in found if not suite.deterministic)
+    said = judge.too_few(metrics * (kernels - 1), count)
+    return [said] if said else []
+
+
 def _decoded(text: str) -> str:
     return text if text.startswith("#") else ""
 
@@ -121,5 +129,7 @@ def settings(cases: Sequence[Case], kernels: Sequence[Kernel]) -> None:
 
 def limits(options: Options) -> None:
     """Raise UsageError for numbers that cannot be."""
-    if options.warmup < 0 or options.rounds < 1:
-        raise UsageError("bad number of rounds: at least 1, and warm-up rounds at least 0")
+    if options.rounds < 1:
+        raise UsageError("bad number of rounds: at least 1")
+    if options.warmup < 1:
+        raise UsageError("bad number of warm-up rounds: at least 1, because first rounds differ from the others")

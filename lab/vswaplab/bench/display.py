@@ -88,6 +88,11 @@ def compared(row: Mapping[str, Any]) -> str:
     return f"{row['ratio']:.3f}" + (f" [{ci[0]:.3f}, {ci[1]:.3f}]" if ci else "")
 
 
+def p_value(row: Mapping[str, Any]) -> str:
+    """The p-value as it was corrected; runs of before it was computed have none."""
+    return "-" if row.get("p_holm") is None else f"{row['p_holm']:.2g}"
+
+
 def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
     """The results, a row per metric."""
     drawn = Table()
@@ -96,6 +101,7 @@ def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
     for name in kernels:
         drawn.add_column(f"{name}\nmedian ± stdev", justify="right")
     drawn.add_column("ratio [95 % CI]", justify="right")
+    drawn.add_column("p", justify="right")
     drawn.add_column("")
     before: object = None
     for row in rows:
@@ -106,6 +112,7 @@ def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
         colour = _COLOURS.get(row["verdict"], "red")
         drawn.add_row(
             *(case if case != before else ("", "", "")), f"{row['metric']}, {row['unit']}", *cells, compared(row),
+            p_value(row),
             f"[{colour}]{row['verdict']}[/{colour}]",
         )  # fmt: skip
         before = case

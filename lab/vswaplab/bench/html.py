@@ -79,7 +79,7 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.filters |= {
         "figure": display.figure, "size": format_size, "change": _change, "interval": _interval,
-        "verdict": lambda text: "verdict-" + text.split()[0],
+        "p": display.p_value, "verdict": lambda text: "verdict-" + text.split()[0],
     }  # fmt: skip
     return environment
 
@@ -87,7 +87,7 @@ def _environment() -> jinja2.Environment:
 def page(content: Mapping[str, Any]) -> str:
     """The page for a document of vswap bench."""
     names = list(content["order"])
-    base, other = results.pair(names)
+    base, other = content.get("pair") or results.pair(names)
     found = sections(content["results"])
     forests, strips = {}, {}
     for section in found:

@@ -30,7 +30,8 @@ from vswaplab.guest import boot
 from vswaplab.progress import shown
 from vswaplab.units import parse_size
 
-QUICK_ROUNDS, FULL_ROUNDS = 3, 5
+# Enough for a verdict on each of the rows of the quick suite, and of the full one: see bench/permutation.py.
+QUICK_ROUNDS, FULL_ROUNDS = 7, 9
 QUICK_MEM, FULL_MEM = "96M", "256M"
 QUICK_CPUS, FULL_CPUS = 1, 2  # with one, rounds vary less and none takes a minute
 
@@ -78,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--compressor", metavar="LIST", type=_list, help="lzo, lz4, zstd (default: the kernel's)")
     add("--mglru", metavar="LIST", type=_list, help="on, off (default: the kernel's)")
     add("--rounds", metavar="N", type=_number, help=f"counted rounds (default: {FULL_ROUNDS})")
-    add("--warmup", metavar="N", type=_number, default=1, help="rounds before them (default: 1)")
+    add("--warmup", metavar="N", type=_number, default=1, help="rounds before them, at least 1 (default: 1)")
     add("--arch", choices=("um", "x86_64"), default="um", help="User-Mode Linux or QEMU (default: um)")
     add("--mem", metavar="SIZE", help=f"RAM for the workload (default: {FULL_MEM})")
     add("--cpus", metavar="N", type=_number, help=f"processors (default: {FULL_CPUS})")
@@ -195,7 +196,8 @@ def main(args: argparse.Namespace) -> int:
         _print_list()
         return 0
     made = _plan(args)
-    for warning in check.warnings(made.options.cpus):
+    few = check.rounds(made.cases, len(made.names), made.options.rounds)
+    for warning in [*check.warnings(made.options.cpus), *few]:
         print(f"vswap: {warning}", file=sys.stderr)
     with state.opened(made.identity(), fresh=args.fresh) as kept:
         if args.resume and not kept.finished:
