@@ -3,7 +3,8 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.bench import fakes
 from vswaplab import cli
-from vswaplab.bench import compare, document, host, html, plan, results
+from vswaplab.bench import compare, display, document, host, html, plan, results
 from vswaplab.bench.plan import Case
 from vswaplab.bench.round import Outcome
 from vswaplab.errors import UsageError
@@ -19,9 +20,9 @@ from vswaplab.errors import UsageError
 BAD = Case("exit", "zswap", "memcg")
 
 
-def made(tmp_path: Path, better: float = 0.8) -> dict[str, Any]:
+def made(tmp_path: Path, better: float = 0.8, cases: Sequence[Case] = (fakes.CASE, BAD)) -> dict[str, Any]:
     """The document of a run with a good case and one that failed on mainline."""
-    the_plan = fakes.plan(tmp_path, fakes.CASE, BAD)
+    the_plan = fakes.plan(tmp_path, *cases)
     rounds = {}
     for turn in plan.turns(the_plan.cases, fakes.NAMES, 8):
         value = 100.0 + turn.round if turn.kernel == "mainline" else better * (100.0 + turn.round)
@@ -62,6 +63,27 @@ def test_the_page_shows_what_was_published(tmp_path: Path) -> None:
     row(content, "usemem1")["published"] = {"somebody": 193.0}  # type: ignore[index]
     page = html.page(content)
     assert page.count("published: somebody") == 1 and page.count('<td class="num">193</td>') == 1
+
+
+def test_the_tuned_page_cluster_is_the_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = made(tmp_path, cases=[replace(fakes.CASE, page_cluster=value) for value in (3, 0)])
+    first, rest = results.headline(content["results"])
+    assert [{entry["options"]["page_cluster"] for entry in part} for part in (first, rest)] == [{0}, {3}]
+    page = html.page(content)
+    summary, others = page.split("Other values of vm.page-cluster")
+    assert "page-cluster 0" in summary and "page-cluster 3" not in summary.split("<h2>Summary")[1]
+    assert "page-cluster 3" in others
+    for text in ("<b>3</b><span>better</span>", "<b>1</b><span>worse</span>"):
+        assert text in page, "the tiles count the headline alone: its four rows"
+    display.show(content["results"], content["order"])
+    out = capsys.readouterr().out
+    assert out.index("page-cluster 0") < out.index("page-cluster 3")
+
+
+def test_without_the_tuned_one_everything_is_the_headline(tmp_path: Path) -> None:
+    content = made(tmp_path, cases=[replace(fakes.CASE, page_cluster=3)])
+    assert results.headline(content["results"]) == (content["results"], [])
+    assert "Other values" not in html.page(content) and "page-cluster 3" in html.page(content)
 
 
 def test_the_page_escapes_what_it_is_told(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Table
 
+from vswaplab.bench import results
 from vswaplab.bench.plan import Turn
 from vswaplab.bench.round import Outcome
 from vswaplab.units import format_seconds
@@ -127,7 +128,9 @@ def _cell(entry: Mapping[str, Any]) -> str:
 def show(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> None:
     """Print the table, as wide as the terminal or 160 columns where there is none."""
     console = Console(width=None if sys.stdout.isatty() else 160)
-    console.print(table(rows, kernels))
+    for part in results.headline(rows):
+        if part:
+            console.print(table(part, kernels))
     for row in rows:
         if published := row.get("published"):
             what = f"{row['suite']} / {row['setup']}, {row['metric']}, {row['unit']}"

@@ -89,6 +89,7 @@ def page(content: Mapping[str, Any]) -> str:
     names = list(content["order"])
     base, other = content.get("pair") or results.pair(names)
     found = sections(content["results"])
+    headline, rest = results.headline(content["results"])
     forests, strips = {}, {}
     for section in found:
         if other:
@@ -99,5 +100,6 @@ def page(content: Mapping[str, Any]) -> str:
     return _environment().get_template("report.html.j2").render(
         content=content, names=names, base=base, other=other, sections=found, forests=forests, strips=strips,
         failed=sum(bool(section.failures) for section in found),
-        counts=counts(content["results"]), limit=content["options"]["limit"],
+        headline=sections(headline), rest=sections(rest), counts=counts(headline),
+        limit=content["options"]["limit"],
     )  # fmt: skip

@@ -19,20 +19,23 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison. ``compressor`` and ``mglru`` None: the kernel's default."""
+    """One comparison. ``compressor``, ``mglru`` and ``page_cluster`` None: the kernel's default."""
 
     suite: str
     setup: str
     pressure: str
     compressor: str | None = None
     mglru: bool | None = None
+    page_cluster: int | None = None
 
     @property
     def setup_label(self) -> str:
-        """The set-up with what differs from the default: "zswap", "zswap, lz4, MGLRU off"."""
+        """The set-up with what was chosen beside it: "zswap", "zswap, lz4, MGLRU off, page-cluster 0"."""
         extra = [self.compressor] if self.compressor else []
         if self.mglru is not None:
             extra.append(f"MGLRU {'on' if self.mglru else 'off'}")
+        if self.page_cluster is not None:
+            extra.append(f"page-cluster {self.page_cluster}")
         return ", ".join([self.setup, *extra])
 
     @property
@@ -71,6 +74,9 @@ class Options:
     warmup: int = 1
 
 
+# vm.page-cluster unless told otherwise: what kernels start with, and what everybody sets who tunes swap.
+PAGE_CLUSTERS = (3, 0)
+
 # The quick suite: what says most within a coffee break. (suite, set-up, pressure)
 QUICK = (
     ("usemem1", "zswap", "memcg"),
@@ -98,6 +104,7 @@ class Selection:
     pressures: Sequence[str] | None = None
     compressors: Sequence[str] | None = None
     mglru: Sequence[bool] | None = None
+    page_clusters: Sequence[int] | None = None
     quick: bool = False
 
 
@@ -112,6 +119,10 @@ def _pressures_of(suite: Suite, wanted: Sequence[str] | None) -> list[str]:
     if wanted is None or suite.pressures == ("none",):
         return list(suite.pressures)
     return [name for name in wanted if name in suite.pressures]
+
+
+def _page_clusters_of(suite: str, selection: Selection) -> Sequence[int | None]:
+    return (suites.find(suite).faults and selection.page_clusters) or (None,)
 
 
 def cases(selection: Selection, arch: str) -> list[Case]:
@@ -129,10 +140,11 @@ def cases(selection: Selection, arch: str) -> list[Case]:
     if selection.quick:
         triples = [triple for triple in QUICK if triple in _every(chosen, selection)]
     found = [
-        Case(*triple, compressor, mglru)
+        Case(*triple, compressor, mglru, page_cluster)
         for triple in triples
         for compressor in selection.compressors or (None,)
         for mglru in selection.mglru or (None,)
+        for page_cluster in _page_clusters_of(triple[0], selection)
     ]
     if not found:
         raise UsageError("nothing to run: these suites have no such set-up, pressure or architecture")

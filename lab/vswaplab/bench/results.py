@@ -22,6 +22,18 @@ def pair(kernels: Sequence[str]) -> tuple[str, str | None]:
     return base, "vswap" if "vswap" in others else (others[0] if others else None)
 
 
+TUNED = 0  # the vm.page-cluster whose rows are the headline of a report
+
+
+def headline(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """(the rows that a report begins with, the others): those of TUNED and of none, if TUNED was measured."""
+    values = [row["options"].get("page_cluster") for row in rows]
+    if TUNED not in values:
+        return list(rows), []
+    first = [row for row, value in zip(rows, values, strict=True) if value in (None, TUNED)]
+    return first, [row for row, value in zip(rows, values, strict=True) if value not in (None, TUNED)]
+
+
 class CaseResults:
     """All rounds of one case that count, by kernel."""
 

@@ -62,6 +62,7 @@ def spec(case: Case, kernel: Kernel, options: Options, programs: Path) -> GuestS
         scratch=scratch if suite.scratch else "",
         limit=options.limit if case.pressure == "memcg" else None,
         mglru=case.mglru,
+        page_cluster=case.page_cluster,
         fill_device=device == "ram",
     )
     # Passed by boot.py to the lab's own kernel alone.

@@ -32,6 +32,9 @@ limited() { "$@"; }
 MGLRU = """
 echo {value} > /sys/kernel/mm/lru_gen/enabled || fail "MGLRU cannot be switched"
 """
+PAGE_CLUSTER = """
+echo {value} > /proc/sys/vm/page-cluster || fail "vm.page-cluster cannot be set"
+"""
 # The device's pages are taken before anything is measured: they are no part of the RAM under pressure.
 FILL_DEVICE = """
 swapoff /dev/ram0 && dd if=/dev/urandom of=/dev/ram0 bs=1M oflag=direct >/dev/null 2>&1
@@ -46,6 +49,7 @@ def whole(
     scratch: str = "",
     limit: int | None = None,
     mglru: bool | None = None,
+    page_cluster: int | None = None,
     fill_device: bool = False,
 ) -> str:
     """The script of a round; ``limit`` is memory.max in bytes, None for no group."""
@@ -53,6 +57,8 @@ def whole(
     parts.append(PLAIN if limit is None else MEMCG.format(limit=limit))
     if mglru is not None:
         parts.append(MGLRU.format(value="y" if mglru else "n"))
+    if page_cluster is not None:
+        parts.append(PAGE_CLUSTER.format(value=page_cluster))
     if fill_device:
         parts.append(FILL_DEVICE)
     return "".join([*parts, "begin\n", text])

@@ -74,6 +74,7 @@ class Suite:
     arches: Sequence[str] = ("um", "x86_64")
     flavour: str = "release"  # of the kernels: see config.FLAVOURS
     timeout: float = 600.0  # seconds for a round
+    faults: bool = True  # page faults may read its pages back: vm.page-cluster matters
     deterministic: bool = False  # its figures do not vary: one round says it all
     scratch: int = 0  # bytes of a second, empty disk
     programs: Sequence[Program] = ()

@@ -32,6 +32,7 @@ from vswaplab.units import parse_size
 
 # Enough for a verdict on each of the rows of the quick suite, and of the full one: see bench/permutation.py.
 QUICK_ROUNDS, FULL_ROUNDS = 7, 9
+PAGE_CLUSTER_MAX = 31  # the kernel's own bound
 QUICK_MEM, FULL_MEM = "96M", "256M"
 QUICK_CPUS, FULL_CPUS = 1, 2  # with one, rounds vary less and none takes a minute
 
@@ -78,6 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pressure", metavar="LIST", type=_list, help="memcg, global (default: both)")
     add("--compressor", metavar="LIST", type=_list, help="lzo, lz4, zstd (default: the kernel's)")
     add("--mglru", metavar="LIST", type=_list, help="on, off (default: the kernel's)")
+    clusters = ",".join(str(value) for value in plan.PAGE_CLUSTERS)
+    add("--page-cluster", metavar="LIST", type=_list,
+        help=f"vm.page-cluster: readahead of 2^N pages (default: {clusters}; 0 is the headline)")  # fmt: skip
     add("--rounds", metavar="N", type=_number, help=f"counted rounds (default: {FULL_ROUNDS})")
     add("--warmup", metavar="N", type=_number, default=1, help="rounds before them, at least 1 (default: 1)")
     add("--arch", choices=("um", "x86_64"), default="um", help="User-Mode Linux or QEMU (default: um)")
@@ -99,12 +103,22 @@ def _switches(words: Sequence[str] | None) -> list[bool] | None:
     return [word == "on" for word in words] if words else None
 
 
+def _page_clusters(words: Sequence[str] | None) -> Sequence[int]:
+    if words is None:
+        return plan.PAGE_CLUSTERS
+    found = [_number(word) for word in words]
+    if any(not 0 <= value <= PAGE_CLUSTER_MAX for value in found):
+        raise UsageError(f"--page-cluster: a value is 0 to {PAGE_CLUSTER_MAX}")
+    return found
+
+
 def _selection(args: argparse.Namespace) -> Selection:
     for word in args.pressure or ():
         if word not in PRESSURES:
             raise UsageError(f"no pressure {word!r}; there are: {', '.join(PRESSURES)}")
     return Selection(
-        args.suites, args.setups, args.pressure, args.compressor, _switches(args.mglru), args.quick
+        args.suites, args.setups, args.pressure, args.compressor, _switches(args.mglru),
+        _page_clusters(args.page_cluster), args.quick,
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ class Micro(Suite):
     setups = ("zswap", "zswap-disk", "disk", "disk-always")
     pressures = ("none",)
     flavour = "bench"
+    faults = False
 
     def __init__(self, name: str, summary: str, *, order: int = 0, cpus: int = 1, icount: bool = False) -> None:
         self.name = name
