@@ -38,7 +38,7 @@ def test_an_interrupted_run_reports_what_is_complete(tmp_path: Path) -> None:
     with state.opened(made.identity()) as kept:
         with pytest.raises(KeyboardInterrupt):
             engine.run(made, kept, fakes.Guests(interrupt_after=3), fakes.Silent())
-        assert bench.write_report(args, made, kept) == []
+        assert bench.write_report(args, made, kept) == {}
         assert not (tmp_path / "out.json").exists()
         with pytest.raises(KeyboardInterrupt):
             engine.run(made, kept, fakes.Guests(interrupt_after=6), fakes.Silent())

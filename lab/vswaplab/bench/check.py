@@ -81,11 +81,15 @@ def warnings(cpus: int) -> list[str]:
     return found
 
 
-def rounds(cases: Iterable[Case], kernels: int, count: int) -> list[str]:
-    """Whether so many rounds can give a verdict on every metric of the cases; those of one round need none."""
+def _metrics(cases: Iterable[Case]) -> int:
+    """Those that vary: others need no verdict."""
     found = [suites.find(case.suite) for case in cases]
-    metrics = sum(len(suite.metrics) for suite in found if not suite.deterministic)
-    said = judge.too_few(metrics * (kernels - 1), count)
+    return sum(len(suite.metrics) for suite in found if not suite.deterministic)
+
+
+def rounds(cases: Iterable[Case], kernels: int, count: int, against: Iterable[Case] = ()) -> list[str]:
+    """Whether so many rounds can give verdicts; ``against`` are the cases compared with a reference as well."""
+    said = judge.too_few(_metrics(cases) * (kernels - 1) + _metrics(against) * kernels, count)
     return [said] if said else []
 
 

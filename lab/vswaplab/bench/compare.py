@@ -53,7 +53,7 @@ def runs(old: Document, new: Document, first: str, second: str) -> dict[str, Any
     return {
         **new, "command": f"./vswap report {first}.json {second}.json", "order": list(names), "pair": list(names),
         "kernels": both,
-        "commit": f"{old['commit']} … {new['commit']}", "results": rows,
+        "commit": f"{old['commit']} … {new['commit']}", "results": rows, "against": None,
         "compared": {"machine": [old["machine"], new["machine"]], "options": [old["options"], new["options"]]},
     }  # fmt: skip
 

@@ -125,6 +125,17 @@ def _cell(entry: Mapping[str, Any]) -> str:
     return text if entry["status"] == "ok" else f"[red]{text}[/red]"
 
 
+def show_report(content: Mapping[str, Any]) -> None:
+    """Print the tables of a document."""
+    show(content["results"], content["order"])
+    if against := content.get("against"):
+        console = Console(width=None if sys.stdout.isatty() else 160)
+        console.print(f"Against {against['base']}, round by round:", markup=False, highlight=False)
+        show(against["results"], against["order"])
+        for text in against["left_out"]:
+            console.print(f"not compared with {against['base']}: {text}", markup=False, highlight=False)
+
+
 def show(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> None:
     """Print the table, as wide as the terminal or 160 columns where there is none."""
     console = Console(width=None if sys.stdout.isatty() else 160)

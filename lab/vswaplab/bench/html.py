@@ -90,6 +90,8 @@ def page(content: Mapping[str, Any]) -> str:
     base, other = content.get("pair") or results.pair(names)
     found = sections(content["results"])
     headline, rest = results.headline(content["results"])
+    against = content.get("against")
+    parts = results.headline(against["results"]) if against else ()
     forests, strips = {}, {}
     for section in found:
         if other:
@@ -100,6 +102,7 @@ def page(content: Mapping[str, Any]) -> str:
     return _environment().get_template("report.html.j2").render(
         content=content, names=names, base=base, other=other, sections=found, forests=forests, strips=strips,
         failed=sum(bool(section.failures) for section in found),
-        headline=sections(headline), rest=sections(rest), counts=counts(headline),
+        headline=sections(headline), rest=sections(rest), against=against,
+        against_parts=[sections(part) for part in parts if part], counts=counts(headline),
         limit=content["options"]["limit"],
     )  # fmt: skip

@@ -4,7 +4,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from vswaplab.bench import setup as setups
 from vswaplab.bench import suites
@@ -72,6 +72,7 @@ class Options:
     cpus: int = 2
     rounds: int = 5
     warmup: int = 1
+    against: str = ""  # SETUP@KERNEL: see vswaplab.bench.against
 
 
 # vm.page-cluster unless told otherwise: what kernels start with, and what everybody sets who tunes swap.
@@ -163,15 +164,27 @@ def _every(chosen: Sequence[Suite], selection: Selection) -> set[tuple[str, str,
     }
 
 
-def turns(found: Sequence[Case], kernels: Sequence[str], rounds: int) -> Iterator[Turn]:
+def _groups(found: Sequence[Case], together: bool) -> list[list[Case]]:
+    """The cases whose rounds alternate: each alone, or with those that differ in the set-up only."""
+    groups: dict[Case, list[Case]] = {}
+    for case in found:
+        groups.setdefault(replace(case, setup="") if together else case, []).append(case)
+    return list(groups.values())
+
+
+def turns(
+    found: Sequence[Case], kernels: Sequence[str], rounds: int, *, together: bool = False
+) -> Iterator[Turn]:
     """Every guest in the order it runs: the kernels' order is reversed from round to round.
 
-    Of a suite whose figures do not vary there is only the last round, which counts.
+    With ``together`` set-ups take turns as kernels do, because they are compared as well. Of a suite whose
+    figures do not vary there is only the last round, which counts.
     """
-    for case in found:
-        first = rounds - 1 if suites.find(case.suite).deterministic else 0
+    for group in _groups(found, together):
+        order = [(case, kernel) for case in group for kernel in kernels]
+        first = rounds - 1 if suites.find(group[0].suite).deterministic else 0
         for number in range(first, rounds):
-            for kernel in kernels if number % 2 == 0 else reversed(kernels):
+            for case, kernel in order if number % 2 == 0 else reversed(order):
                 yield Turn(case, kernel, number)
 
 

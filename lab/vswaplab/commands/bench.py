@@ -12,7 +12,7 @@ A run that was interrupted goes on where it was when it is started again with th
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from rich.console import Console
 from rich.table import Table
 
 from vswaplab import paths, workloads
-from vswaplab.bench import check, display, engine, html, kernel, plan, results, setup, state, suites
+from vswaplab.bench import against, check, display, engine, html, kernel, plan, results, setup, state, suites
 from vswaplab.bench.document import document, write_json
+from vswaplab.bench.judge import judge
 from vswaplab.bench.plan import Options, Selection
-from vswaplab.bench.round import Kernel
+from vswaplab.bench.round import Kernel, Outcome
 from vswaplab.bench.suite import PRESSURES
 from vswaplab.errors import UsageError
 from vswaplab.guest import boot
@@ -76,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--kernel", metavar="NAME=PATH", action="append", default=[],
         help="one more: a directory of patches for the base, a kernel source tree, or an image")  # fmt: skip
     add("--setups", metavar="LIST", type=_list, help="where pages go: see --list (default: the suite's own)")
+    add("--against", metavar="SETUP@KERNEL", help="compare everything with that too, such as zram@mainline")
     add("--pressure", metavar="LIST", type=_list, help="memcg, global (default: both)")
     add("--compressor", metavar="LIST", type=_list, help="lzo, lz4, zstd (default: the kernel's)")
     add("--mglru", metavar="LIST", type=_list, help="on, off (default: the kernel's)")
@@ -116,8 +118,9 @@ def _selection(args: argparse.Namespace) -> Selection:
     for word in args.pressure or ():
         if word not in PRESSURES:
             raise UsageError(f"no pressure {word!r}; there are: {', '.join(PRESSURES)}")
+    compressors = args.compressor or ([against.COMPRESSOR] if args.against else None)
     return Selection(
-        args.suites, args.setups, args.pressure, args.compressor, _switches(args.mglru),
+        args.suites, args.setups, args.pressure, compressors, _switches(args.mglru),
         _page_clusters(args.page_cluster), args.quick,
     )  # fmt: skip
 
@@ -126,7 +129,7 @@ def _options(args: argparse.Namespace) -> Options:
     rounds = args.rounds if args.rounds is not None else (QUICK_ROUNDS if args.quick else FULL_ROUNDS)
     mem = args.mem or (QUICK_MEM if args.quick else FULL_MEM)
     cpus = args.cpus if args.cpus is not None else (QUICK_CPUS if args.quick else FULL_CPUS)
-    options = Options(args.arch, parse_size(mem), cpus, rounds, args.warmup)
+    options = Options(args.arch, parse_size(mem), cpus, rounds, args.warmup, args.against or "")
     check.limits(options)
     return options
 
@@ -172,6 +175,8 @@ def _plan(args: argparse.Namespace) -> engine.Plan:
     options = _options(args)
     cases = plan.cases(_selection(args), args.arch)
     choices = kernel.choose(args.kernels if args.kernels is not None else ["mainline", "vswap"], args.kernel)
+    if options.against:
+        cases = against.with_reference(cases, against.parse(options.against, [choice.name for choice in choices]))
     names = list(dict.fromkeys(case.suite for case in cases))
     check.programs(names)
     flavours = list(dict.fromkeys(suites.find(name).flavour for name in names))
@@ -187,21 +192,37 @@ def _plan(args: argparse.Namespace) -> engine.Plan:
     return made
 
 
-def write_report(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> list[dict[str, Any]]:
-    """Write the report of all cases whose rounds are finished; returns its rows. Nothing if there is none."""
+def _against(
+    made: engine.Plan, complete: Sequence[plan.Case], rounds: Mapping[plan.Turn, Outcome]
+) -> dict[str, Any] | None:
+    """The comparison with the reference, if one was asked for; without verdicts."""
+    if not made.options.against:
+        return None
+    reference = against.parse(made.options.against, made.names)
+    return {
+        "base": str(reference), "order": [str(reference), against.MEASURED],
+        "results": against.rows(complete, rounds, made.names, made.options.warmup, reference),
+        "left_out": against.left_out(made.cases, reference),
+    }  # fmt: skip
+
+
+def write_report(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> dict[str, Any]:
+    """Write the report of all cases whose rounds are finished, and return it. Nothing if there is none."""
     turns = made.turns()
     missing = {turn.case for turn in turns if turn.key not in kept.finished}
     complete = [case for case in made.cases if case not in missing]
     rounds = state.outcomes(kept.finished, iter(turns))
     rows = results.rows(complete, rounds, made.names, made.options.warmup)
     if not rows:
-        return rows
-    content = document(made, rows, sys.argv[1:], cases_left=len(missing))
+        return {}
+    beside = _against(made, complete, rounds)
+    judge(rows + (beside["results"] if beside else []))
+    content = document(made, rows, sys.argv[1:], cases_left=len(missing), against=beside)
     if args.json:
         write_json(content, Path(args.json))
     if args.html:
         paths.write_file(Path(args.html), html.page(content).encode())
-    return rows
+    return content
 
 
 def main(args: argparse.Namespace) -> int:
@@ -210,7 +231,11 @@ def main(args: argparse.Namespace) -> int:
         _print_list()
         return 0
     made = _plan(args)
-    few = check.rounds(made.cases, len(made.names), made.options.rounds)
+    compared = []
+    if made.options.against:
+        pairs = against.pairs(made.cases, against.parse(made.options.against, made.names))
+        compared = [case for case, _ in pairs]
+    few = check.rounds(made.cases, len(made.names), made.options.rounds, compared)
     for warning in [*check.warnings(made.options.cpus), *few]:
         print(f"vswap: {warning}", file=sys.stderr)
     with state.opened(made.identity(), fresh=args.fresh) as kept:
@@ -228,7 +253,7 @@ def main(args: argparse.Namespace) -> int:
             if write_report(args, made, kept):
                 print("vswap: interrupted; the report has the cases that are complete", file=sys.stderr)
             raise
-        rows = write_report(args, made, kept)
-        display.show(rows, made.names)
+        content = write_report(args, made, kept)
+        display.show_report(content)
         kept.forget()
-    return int(any(row["status"] != "ok" for row in rows))
+    return int(any(row["status"] != "ok" for row in content["results"]))
