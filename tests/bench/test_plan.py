@@ -69,6 +69,13 @@ def test_page_clusters_multiply_what_faults() -> None:
     assert len(quick) == 2 * len(QUICK)
 
 
+def test_a_suite_published_with_mglru_runs_with_it() -> None:
+    found = plan.cases(Selection(["usemem52"], pressures=["global"]), "um")
+    assert [(case.setup, case.mglru) for case in found] == [("zswap", True), ("zram", True)]
+    assert {case.mglru for case in plan.cases(Selection(["usemem52"], mglru=[False]), "um")} == {False}
+    assert {case.mglru for case in plan.cases(Selection(["usemem48"]), "um")} == {None}
+
+
 def test_both_kernels_are_told_the_page_cluster(tmp_path: Path) -> None:
     case = replace(fakes.CASE, page_cluster=0)
     for name in fakes.NAMES:

@@ -89,6 +89,7 @@ QUICK = (
     ("redis", "zswap", "memcg"),
     ("sqlite", "zswap", "memcg"),
     ("touch", "zswap", "memcg"),
+    ("leftover", "zswap", "global"),
     ("exit", "zswap", "memcg"),
     ("fork", "zswap", "memcg"),
     ("swapoff", "disk-always", "memcg"),
@@ -144,7 +145,7 @@ def cases(selection: Selection, arch: str) -> list[Case]:
         Case(*triple, compressor, mglru, page_cluster)
         for triple in triples
         for compressor in selection.compressors or (None,)
-        for mglru in selection.mglru or (None,)
+        for mglru in selection.mglru or (suites.find(triple[0]).mglru,)
         for page_cluster in _page_clusters_of(triple[0], selection)
     ]
     if not found:
