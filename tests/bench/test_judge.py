@@ -98,6 +98,14 @@ def test_how_many_rounds_it_takes() -> None:
     assert "86 comparisons need 8 rounds" in (judge.too_few(86, 7) or "")
 
 
+def test_the_report_says_why_nothing_is_claimed() -> None:
+    rows = [row(LOW, HIGH) for _ in range(7)]
+    for entry in (found for made in rows for found in made["kernels"].values()):
+        entry["n"] = 5
+    assert judge.note(rows[:6]) is None and judge.note([]) is None
+    assert "7 comparisons need 6 rounds" in (judge.note(rows) or "")
+
+
 def test_the_defaults_can_give_verdicts() -> None:
     """On two kernels, in the quick suite and in the full one."""
     quick, full = (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.bench import fakes
-from vswaplab import cli
+from vswaplab import cli, paths
 from vswaplab.bench import compare, display, document, host, html, plan, results
 from vswaplab.bench.plan import Case
 from vswaplab.bench.round import Outcome
@@ -84,6 +84,24 @@ def test_without_the_tuned_one_everything_is_the_headline(tmp_path: Path) -> Non
     content = made(tmp_path, cases=[replace(fakes.CASE, page_cluster=3)])
     assert results.headline(content["results"]) == (content["results"], [])
     assert "Other values" not in html.page(content) and "page-cluster 3" in html.page(content)
+
+
+def test_too_few_rounds_are_said_on_the_page(tmp_path: Path) -> None:
+    content = made(tmp_path)
+    assert "comparisons need" not in html.page(content)
+    more = [{**entry, "metric": f"{entry['metric']} {n}"} for n in range(20) for entry in content["results"]]
+    content["results"] = more
+    assert "80 comparisons" not in html.page(content), "80 are not too many for seven rounds"
+    content["results"] = [*more, *content["results"]]
+    assert "160 comparisons need 8 rounds" in html.page(content)
+
+
+@pytest.mark.parametrize("name", ["2026-11-22-quick-um.json", "2026-11-21-metadata-x86_64.json"])
+def test_published_reports_can_still_be_read(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They have no p-values; compared with themselves they get some, where there are rounds enough."""
+    file = str(paths.repo_root() / "docs/bench" / name)
+    assert cli.main(["report", file]) == 0 and cli.main(["report", file, file]) == 0
+    assert "mainline" in capsys.readouterr().out
 
 
 def test_the_page_escapes_what_it_is_told(tmp_path: Path) -> None:

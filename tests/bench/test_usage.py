@@ -108,6 +108,8 @@ def test_a_compressor_that_a_kernel_lacks(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="zstd"):
         check.settings([case], [tried])
     check.settings([Case("usemem1", "zswap", "memcg", "lz4", True)], [tried])
+    with pytest.raises(UsageError, match="zram has no compressor 'lz4'"):
+        check.settings([Case("usemem1", "zram", "global", "lz4")], [tried])
 
 
 def test_kinds_of_kernels(tmp_path: Path) -> None:

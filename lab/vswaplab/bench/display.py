@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Table
 
-from vswaplab.bench import results
+from vswaplab.bench import judge, results
 from vswaplab.bench.plan import Turn
 from vswaplab.bench.round import Outcome
 from vswaplab.units import format_seconds
@@ -128,7 +128,10 @@ def _cell(entry: Mapping[str, Any]) -> str:
 def show_report(content: Mapping[str, Any]) -> None:
     """Print the tables of a document."""
     show(content["results"], content["order"])
-    if against := content.get("against"):
+    against = content.get("against")
+    if said := judge.note([*content["results"], *(against["results"] if against else [])]):
+        Console(stderr=True).print(f"vswap: {said}", markup=False, highlight=False, soft_wrap=True)
+    if against:
         console = Console(width=None if sys.stdout.isatty() else 160)
         console.print(f"Against {against['base']}, round by round:", markup=False, highlight=False)
         show(against["results"], against["order"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from vswaplab.bench import display, plots, results
+from vswaplab.bench import display, judge, plots, results
 from vswaplab.bench.plan import slug
 from vswaplab.units import format_size
 
@@ -92,6 +92,7 @@ def page(content: Mapping[str, Any]) -> str:
     headline, rest = results.headline(content["results"])
     against = content.get("against")
     parts = results.headline(against["results"]) if against else ()
+    beside = against["results"] if against else []
     forests, strips = {}, {}
     for section in found:
         if other:
@@ -103,6 +104,7 @@ def page(content: Mapping[str, Any]) -> str:
         content=content, names=names, base=base, other=other, sections=found, forests=forests, strips=strips,
         failed=sum(bool(section.failures) for section in found),
         headline=sections(headline), rest=sections(rest), against=against,
+        note=judge.note([*content["results"], *beside]),
         against_parts=[sections(part) for part in parts if part], counts=counts(headline),
         limit=content["options"]["limit"],
     )  # fmt: skip

@@ -53,3 +53,14 @@ def too_few(comparisons: int, rounds: int) -> str | None:
     if not comparisons or rounds >= needed:
         return None
     return f"{comparisons} comparisons need {needed} rounds or more for a verdict on any of them, not {rounds}"
+
+
+def note(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """The same of rows that are there: of those that could have had a verdict, and the rounds that were good."""
+    counts = [
+        min(row["kernels"][name]["n"], row["kernels"][row["base"]]["n"])
+        for row in rows
+        for name, found in row["ratios"].items()
+        if found.get("p") is not None
+    ]
+    return too_few(len(counts), max(counts, default=0))
