@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tests.bench import fakes
-from vswaplab import cli
+from vswaplab import cli, workloads
 from vswaplab.bench import against, check, compare, display, document, html, plan, results, round
 from vswaplab.bench.against import MEASURED, Reference
 from vswaplab.bench.judge import judge
 from vswaplab.bench.plan import Case, Options, Selection
 from vswaplab.bench.setup import ROOMY
+from vswaplab.commands import bench
 from vswaplab.errors import UsageError
 
 ZRAM = Reference("zram", "mainline")
@@ -139,3 +140,29 @@ def test_zram_has_the_limit_of_zswaps_pool(tmp_path: Path) -> None:
         assert zram.compressor == zswap.compressor == "lzo" and zram.mem_bytes == zswap.mem_bytes
         assert zswap.pool_percent == ROOMY and f"$2 * {ROOMY} / 100" in zram.script.split("begin\n")[0]
         assert "/sys/block/zram0/mem_limit" in zram.script and "mem_limit" not in zswap.script
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_whole_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the command line to the files, with guests that answer at once."""
+    guests = fakes.Guests()
+    kernels = {(name, "release"): replace(fakes.kernel(name, tmp_path), config="") for name in fakes.NAMES}
+    monkeypatch.setattr(bench, "_kernels", lambda *_: kernels)
+    monkeypatch.setattr(bench, "boot", guests)
+    monkeypatch.setattr(workloads, "build", lambda: tmp_path)
+    monkeypatch.setattr(check, "room", lambda _specs: None)
+    target = tmp_path / "out.json"
+    words = "bench usemem1 --setups zswap --against zram@mainline --page-cluster 0 --rounds 5".split()
+    assert cli.main([*words, "--json", str(target), "--html", str(tmp_path / "out.html")]) == 0
+    # zswap under both pressures and zram under one, on two kernels
+    assert len(guests.specs) == 3 * 2 * 6
+    assert {spec.compressor for spec in guests.specs} == {"lzo"}
+    content = document.read_json(target)
+    assert content["options"]["against"] == "zram@mainline" and content["against"]["base"] == "zram@mainline"
+    assert {row["pressure"] for row in content["against"]["results"]} == {"global"}
+    (left_out,) = content["against"]["left_out"]
+    assert left_out.startswith("usemem1 / zswap, lzo, page-cluster 0 / memcg: zram's memory is not charged")
+    said = capsys.readouterr()
+    assert "Against zram@mainline" in said.out and "20 comparisons need 6 rounds" in said.err
