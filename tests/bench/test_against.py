@@ -129,8 +129,11 @@ def test_an_unfinished_reference_is_not_compared_with(tmp_path: Path) -> None:
 def test_more_comparisons_need_more_rounds() -> None:
     cases = plan.cases(Selection(["usemem1"], ["zswap"], ["global"]), "um")
     found = against.with_reference(cases, ZRAM)
-    assert check.rounds(found, 2, 5) != check.rounds(found, 2, 5, [case for case, _ in against.pairs(found, ZRAM)])
-    assert "16 comparisons" in check.rounds(found, 2, 5, cases)[0]
+    compared = [case for case, _ in against.pairs(found, ZRAM)]
+    assert compared == cases and check.comparisons(found, 2) == 8 and check.comparisons(found, 2, compared) == 16
+    few = [text for text in check.warnings(1, 16, 5) if "comparisons" in text]
+    assert few == ["16 comparisons need 6 rounds or more for a verdict on any of them, not 5"]
+    assert not [text for text in check.warnings(1, 16, 6) if "comparisons" in text]
 
 
 def test_zram_has_the_limit_of_zswaps_pool(tmp_path: Path) -> None:
@@ -154,10 +157,10 @@ def test_the_whole_command(
     monkeypatch.setattr(workloads, "build", lambda: tmp_path)
     monkeypatch.setattr(check, "room", lambda _specs: None)
     target = tmp_path / "out.json"
-    words = "bench usemem1 --setups zswap --against zram@mainline --page-cluster 0 --rounds 5".split()
+    words = "bench usemem1 --setups zswap --against zram@mainline --page-cluster 0".split()
     assert cli.main([*words, "--json", str(target), "--html", str(tmp_path / "out.html")]) == 0
-    # zswap under both pressures and zram under one, on two kernels
-    assert len(guests.specs) == 3 * 2 * 6
+    # zswap under both pressures and zram under one, on two kernels; 20 comparisons take 6 rounds, and a warm-up
+    assert len(guests.specs) == 3 * 2 * 7
     assert {spec.compressor for spec in guests.specs} == {"lzo"}
     content = document.read_json(target)
     assert content["options"]["against"] == "zram@mainline" and content["against"]["base"] == "zram@mainline"
@@ -165,4 +168,6 @@ def test_the_whole_command(
     (left_out,) = content["against"]["left_out"]
     assert left_out.startswith("usemem1 / zswap, lzo, page-cluster 0 / memcg: zram's memory is not charged")
     said = capsys.readouterr()
-    assert "Against zram@mainline" in said.out and "20 comparisons need 6 rounds" in said.err
+    assert "Against zram@mainline" in said.out and "comparisons need" not in said.err
+    assert cli.main([*words, "--rounds", "5"]) == 0
+    assert "20 comparisons need 6 rounds" in capsys.readouterr().err

@@ -10,7 +10,6 @@ import pytest
 from vswaplab.bench import check, judge, permutation, plan
 from vswaplab.bench.permutation import ALPHA, holm, p_value
 from vswaplab.bench.plan import QUICK, Selection
-from vswaplab.commands import bench
 
 
 @pytest.mark.parametrize("rounds", [3, 5, 7, 10])
@@ -106,12 +105,14 @@ def test_the_report_says_why_nothing_is_claimed() -> None:
     assert "7 comparisons need 6 rounds" in (judge.note(rows) or "")
 
 
-def test_the_defaults_can_give_verdicts() -> None:
-    """On two kernels, in the quick suite and in the full one."""
+def test_how_many_comparisons_there_are() -> None:
+    """The quick suite on two kernels is made for seven rounds."""
     quick, full = (
         plan.cases(Selection(quick=quick, page_clusters=plan.PAGE_CLUSTERS), "um") for quick in (True, False)
     )
     assert len(quick) == 2 * len(QUICK)
-    assert check.rounds(quick, 2, bench.QUICK_ROUNDS) == []
-    assert check.rounds(full, 2, bench.FULL_ROUNDS) == []
-    assert check.rounds(full, 2, 5) != []
+    assert permutation.rounds_needed(check.comparisons(quick, 2)) == 7
+    assert permutation.rounds_needed(check.comparisons(full, 2)) == 9
+    assert check.comparisons(full, 3) == 2 * check.comparisons(full, 2) and check.comparisons(full, 1) == 0
+    once = plan.cases(Selection(["metadata"]), "um")
+    assert check.comparisons(once, 2) == 0, "what does not vary needs no verdict"

@@ -71,14 +71,16 @@ def _disk_bytes(spec: GuestSpec) -> int:
     return spec.scratch + (swap.bytes if swap.kind == "file" else 0)
 
 
-def warnings(cpus: int) -> list[str]:
-    """What will make the figures rough: fewer CPUs than a guest has, or others that use them."""
+def warnings(cpus: int, compared: int = 0, rounds: int = 0) -> list[str]:
+    """What will make the figures rough: fewer CPUs than a guest has, others that use them, too few rounds."""
     have, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
     found = []
     if cpus > have:
         found.append(f"guests have {cpus} CPUs and the host {have}: times will be rough")
     if load > BUSY * have:
         found.append(f"the host is busy (load {load:.1f}): times will be rough")
+    if few := judge.too_few(compared, rounds):
+        found.append(few)
     return found
 
 
@@ -88,10 +90,9 @@ def _metrics(cases: Iterable[Case]) -> int:
     return sum(len(suite.metrics) for suite in found if not suite.deterministic)
 
 
-def rounds(cases: Iterable[Case], kernels: int, count: int, against: Iterable[Case] = ()) -> list[str]:
-    """Whether so many rounds can give verdicts; ``against`` are the cases compared with a reference as well."""
-    said = judge.too_few(_metrics(cases) * (kernels - 1) + _metrics(against) * kernels, count)
-    return [said] if said else []
+def comparisons(cases: Iterable[Case], kernels: int, against: Iterable[Case] = ()) -> int:
+    """How many a report will have; ``against`` are the cases that are compared with a reference as well."""
+    return _metrics(cases) * (kernels - 1) + _metrics(against) * kernels
 
 
 def _decoded(text: str) -> str:

@@ -78,7 +78,7 @@ class Options:
 # vm.page-cluster unless told otherwise: what kernels start with, and what everybody sets who tunes swap.
 PAGE_CLUSTERS = (3, 0)
 
-# The quick suite: what says most, with no more rows than QUICK_ROUNDS can judge. (suite, set-up, pressure)
+# The quick suite: what says most, with no more rows than seven rounds can judge. (suite, set-up, pressure)
 QUICK = (
     ("usemem1", "zswap", "memcg"),
     ("usemem1", "zswap", "global"),

@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,20 @@ from rich.console import Console
 from rich.table import Table
 
 from vswaplab import paths, workloads
-from vswaplab.bench import against, check, display, engine, html, kernel, plan, results, setup, state, suites
+from vswaplab.bench import (
+    against,
+    check,
+    display,
+    engine,
+    html,
+    kernel,
+    permutation,
+    plan,
+    results,
+    setup,
+    state,
+    suites,
+)
 from vswaplab.bench.document import document, write_json
 from vswaplab.bench.judge import judge
 from vswaplab.bench.plan import Options, Selection
@@ -31,8 +45,6 @@ from vswaplab.guest import boot
 from vswaplab.progress import shown
 from vswaplab.units import parse_size
 
-# Enough for a verdict on each of the rows of the quick suite, and of the full one: see bench/permutation.py.
-QUICK_ROUNDS, FULL_ROUNDS = 7, 9
 PAGE_CLUSTER_MAX = 31  # the kernel's own bound
 QUICK_MEM, FULL_MEM = "96M", "256M"
 QUICK_CPUS, FULL_CPUS = 1, 2  # with one, rounds vary less and none takes a minute
@@ -66,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suites", metavar="SUITE", nargs="*", help="default: all")
     add("--list", action="store_true", help="print the suites and set-ups, and do nothing")
-    quick = f"few cases, {QUICK_ROUNDS} rounds, --mem {QUICK_MEM}, --cpus {QUICK_CPUS}"
+    quick = f"few cases, --mem {QUICK_MEM}, --cpus {QUICK_CPUS}"
     add("--quick", action="store_true", help=quick)
     add(
         "--kernels",
@@ -84,7 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     clusters = ",".join(str(value) for value in plan.PAGE_CLUSTERS)
     add("--page-cluster", metavar="LIST", type=_list,
         help=f"vm.page-cluster: readahead of 2^N pages (default: {clusters}; 0 is the headline)")  # fmt: skip
-    add("--rounds", metavar="N", type=_number, help=f"counted rounds (default: {FULL_ROUNDS})")
+    add("--rounds", metavar="N", type=_number,
+        help="counted rounds (default: at least 5, and as many as verdicts on everything take)")  # fmt: skip
     add("--warmup", metavar="N", type=_number, default=1, help="rounds before them, at least 1 (default: 1)")
     add("--arch", choices=("um", "x86_64"), default="um", help="User-Mode Linux or QEMU (default: um)")
     add("--mem", metavar="SIZE", help=f"RAM for the workload (default: {FULL_MEM})")
@@ -126,7 +139,7 @@ def _selection(args: argparse.Namespace) -> Selection:
 
 
 def _options(args: argparse.Namespace) -> Options:
-    rounds = args.rounds if args.rounds is not None else (QUICK_ROUNDS if args.quick else FULL_ROUNDS)
+    rounds = args.rounds if args.rounds is not None else permutation.ENOUGH
     mem = args.mem or (QUICK_MEM if args.quick else FULL_MEM)
     cpus = args.cpus if args.cpus is not None else (QUICK_CPUS if args.quick else FULL_CPUS)
     options = Options(args.arch, parse_size(mem), cpus, rounds, args.warmup, args.against or "")
@@ -168,6 +181,12 @@ def _kernels(
     return found
 
 
+def _comparisons(cases: Sequence[plan.Case], kernels: Sequence[str], options: Options) -> int:
+    """How many the report will have."""
+    pairs = against.pairs(cases, against.parse(options.against, kernels)) if options.against else []
+    return check.comparisons(cases, len(kernels), [case for case, _ in pairs])
+
+
 def _plan(args: argparse.Namespace) -> engine.Plan:
     """Everything that can be wrong is found here."""
     for target in (args.json, args.html):
@@ -175,19 +194,22 @@ def _plan(args: argparse.Namespace) -> engine.Plan:
     options = _options(args)
     cases = plan.cases(_selection(args), args.arch)
     choices = kernel.choose(args.kernels if args.kernels is not None else ["mainline", "vswap"], args.kernel)
+    names = [choice.name for choice in choices]
     if options.against:
-        cases = against.with_reference(cases, against.parse(options.against, [choice.name for choice in choices]))
-    names = list(dict.fromkeys(case.suite for case in cases))
-    check.programs(names)
-    flavours = list(dict.fromkeys(suites.find(name).flavour for name in names))
+        cases = against.with_reference(cases, against.parse(options.against, names))
+    if args.rounds is None:
+        options = replace(options, rounds=permutation.rounds_needed(_comparisons(cases, names, options)))
+    wanted = list(dict.fromkeys(case.suite for case in cases))
+    check.programs(wanted)
+    flavours = list(dict.fromkeys(suites.find(name).flavour for name in wanted))
     programs = workloads.build()
     kernels = _kernels(choices, args.arch, flavours, args.jobs)
     check.settings(cases, list(kernels.values()))
-    for name in names:
+    for name in wanted:
         with shown() as progress:
             progress.update(f"preparing {name}")
             suites.find(name).prepare()
-    made = engine.Plan(cases, [choice.name for choice in choices], kernels, options, programs)
+    made = engine.Plan(cases, names, kernels, options, programs)
     check.room(made.specs())
     return made
 
@@ -231,12 +253,8 @@ def main(args: argparse.Namespace) -> int:
         _print_list()
         return 0
     made = _plan(args)
-    compared = []
-    if made.options.against:
-        pairs = against.pairs(made.cases, against.parse(made.options.against, made.names))
-        compared = [case for case, _ in pairs]
-    few = check.rounds(made.cases, len(made.names), made.options.rounds, compared)
-    for warning in [*check.warnings(made.options.cpus), *few]:
+    compared = _comparisons(made.cases, made.names, made.options)
+    for warning in check.warnings(made.options.cpus, compared, made.options.rounds):
         print(f"vswap: {warning}", file=sys.stderr)
     with state.opened(made.identity(), fresh=args.fresh) as kept:
         if args.resume and not kept.finished:
