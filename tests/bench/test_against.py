@@ -83,6 +83,12 @@ def test_a_group_is_not_compared_with_zram() -> None:
     assert against.left_out([replace(MEMCG, setup="zram")], both_charged), "nor zram with what is charged"
 
 
+def test_limits_that_differ_are_not_compared() -> None:
+    cases = [GLOBAL, replace(GLOBAL, setup="zswap-full")]
+    assert against.with_reference(cases, ZRAM) == [GLOBAL, PARTNER, cases[1]]
+    assert against.left_out(cases, ZRAM) == [f"{cases[1].title}: the limits on compressed memory differ"]
+
+
 def test_a_suite_that_makes_no_sense_there_is_left_out() -> None:
     case = Case("swapoff", "disk", "memcg")
     assert "makes no sense in the set-up zswap" in against.left_out([case], Reference("zswap", "mainline"))[0]

@@ -53,6 +53,8 @@ def _unfair(case: Case, reference: Reference) -> str | None:
         return f"makes no sense in the set-up {reference.setup}"
     if case.pressure == "memcg" and setup.find(case.setup).charged != setup.find(reference.setup).charged:
         return "zram's memory is not charged to the group that has the limit"
+    if setup.find(case.setup).small_pool != setup.find(reference.setup).small_pool:
+        return "the limits on compressed memory differ"
     return None
 
 

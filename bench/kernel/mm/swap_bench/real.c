@@ -31,12 +31,12 @@ static const char * const lines[] = {
 	"connection # from 192.168.#.# closed by peer\n",
 	"worker #: job # done, # left in the queue\n",
 	"INSERT INTO orders VALUES (#, #, 'pending');\n",
-	"cache miss for key user:#:session, reading block #\n",
+	"cache miss for key user:#:profile, reading block #\n",
 	"the quick brown fox jumps over # lazy dogs and # more\n",
 };
 
 static const char * const names[] = {
-	"inode_cache", "dentry", "anon_vma", "buffer_head", "session", "request",
+	"inode_cache", "dentry", "anon_vma", "buffer_head", "account", "request",
 	"response", "symbol",
 };
 
