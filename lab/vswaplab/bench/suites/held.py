@@ -91,9 +91,9 @@ RESIDENT = 0.02  # of the memory, that may stay: pages on their way to a device,
 
 
 class Refault(Suite):
-    """1 GB that compresses, reclaimed by memory.reclaim, read back and verified, as published.
+    """Published: 1 GB that compresses, swapped out by memory.reclaim, read back and verified.
 
-    It fits into memory, so that nothing is swapped out while it comes in.
+    Here it fits into memory, so that nothing is swapped out while it comes in.
     """
 
     name = "refault"

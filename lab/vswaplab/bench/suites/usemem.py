@@ -59,7 +59,7 @@ limited usemem {self._options} --read --json=$RESULTS/out.json {smaller} >/dev/n
         }
 
 
-# Of the last two the RAM was not published: theirs is the ratio of the 32 processes.
+# Of the last two we do not know the RAM: theirs is the ratio of the 32 processes.
 SUITES = (
     Usemem("usemem1", 1, 1.75, "56 GB on a 32 GB host"),
     Usemem("usememN", 8, 1.5, "32 processes of 1536 MB on a 32 GB host"),
