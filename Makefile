@@ -18,7 +18,7 @@ test:  ## all tests but the long ones
 test-long:  ## all tests, the ones that take minutes included
 	@./vswap test --long
 
-bench:  ## the quick benchmarks, mainline against virtual swap: bench.json and bench.html
+bench:  ## the quick benchmarks, mainline against virtual swap, with page-cluster 3 and 0: bench.json, bench.html
 	@./vswap bench --quick --json bench.json --html bench.html
 
 bench-full:  ## all benchmarks in all their set-ups: hours; goes on where it was interrupted

@@ -24,6 +24,7 @@ static const char help[] =
 "      --touches N        touch N pages (default: all)\n"
 "      --repeat N         fork N times (default 5)\n"
 "  -R, --random           fill the pages in random order\n"
+"      --stay             for mode hold: leave swapping out to others, in the time between the files\n"
 "      --file PATH        for mode file; must not exist\n"
 "      --ready-file PATH, --wait-file PATH   for mode hold\n"
 "      --json[=FILE]      the result into FILE, not to standard output\n"
@@ -32,13 +33,14 @@ static const char help[] =
 "The result is one JSON object; the data is verified (fork: every 16th page, exit: every 64th).\n"
 "Exit codes: 0 done and verified, 1 failed or read something wrong, 2 usage.\n";
 
-enum { OPT_MODE = 256, OPT_TOUCHES, OPT_REPEAT, OPT_FILE, OPT_READY, OPT_WAIT, OPT_JSON };
+enum { OPT_MODE = 256, OPT_TOUCHES, OPT_REPEAT, OPT_STAY, OPT_FILE, OPT_READY, OPT_WAIT, OPT_JSON };
 
 static const struct option long_options[] = {
 	{ "mode", required_argument, NULL, OPT_MODE },
 	{ "touches", required_argument, NULL, OPT_TOUCHES },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "random", no_argument, NULL, 'R' },
+	{ "stay", no_argument, NULL, OPT_STAY },
 	{ "file", required_argument, NULL, OPT_FILE },
 	{ "ready-file", required_argument, NULL, OPT_READY },
 	{ "wait-file", required_argument, NULL, OPT_WAIT },
@@ -64,6 +66,9 @@ static bool take_option(struct swapped_options *opt, int c, const char *value)
 		break;
 	case 'R':
 		opt->random = true;
+		break;
+	case OPT_STAY:
+		opt->stay = true;
 		break;
 	case OPT_FILE:
 		opt->file = value;
@@ -93,6 +98,8 @@ static int check_options(struct swapped_options *opt, int argc, char **argv)
 		return code;
 	if (!strcmp(opt->mode, "file") && !opt->file)
 		return usage_error("swapped", "mode file needs --file", NULL);
+	if (opt->stay && strcmp(opt->mode, "hold"))
+		return usage_error("swapped", "--stay is for mode hold", NULL);
 	if (!strcmp(opt->mode, "hold") && !(opt->ready_file && opt->wait_file))
 		return usage_error("swapped", "mode hold needs --ready-file and --wait-file", NULL);
 	return -1;

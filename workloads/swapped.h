@@ -14,6 +14,7 @@ struct swapped_options {
 	uint64_t touches;	/* 0: every page */
 	unsigned int repeat;
 	bool random;		/* order in which the memory is filled */
+	bool stay;		/* in memory, until somebody else swaps it out */
 	const char *file;
 	const char *ready_file, *wait_file;
 	const char *json_file;	/* NULL: standard output */

@@ -34,7 +34,7 @@ static bool prepare(struct memory *m, const struct swapped_options *opt, char *w
 	if (!memory_take(m, opt->bytes, why))
 		return false;
 	memory_fill(m, opt->random);
-	return memory_swap_out(m, why);
+	return opt->stay || memory_swap_out(m, why);
 }
 
 /* The value below which @share of the sorted @values are, in microseconds. */
@@ -244,13 +244,14 @@ static bool mode_exit(const struct swapped_options *opt, struct json *j, char *w
 /* Hold the memory, swapped out, until the file to wait for is there; then all of it is checked. */
 static bool mode_hold(const struct swapped_options *opt, struct json *j, char *why, uint64_t *wrong)
 {
+	uint64_t out;
 	struct memory m;
 	FILE *ready;
 	double start;
 
 	if (!prepare(&m, opt, why))
 		return false;
-	json_uint(j, "swapped_bytes", swapped_bytes());
+	out = swapped_bytes();
 	ready = fopen(opt->ready_file, "w");
 	if (!ready || fclose(ready)) {
 		snprintf(why, WHY_LEN, "cannot write %s: %s", opt->ready_file, strerror(errno));
@@ -258,6 +259,7 @@ static bool mode_hold(const struct swapped_options *opt, struct json *j, char *w
 	}
 	while (access(opt->wait_file, F_OK))
 		sleep_seconds(0.02);
+	json_uint(j, "swapped_bytes", opt->stay ? swapped_bytes() : out);
 	start = now_seconds();
 	memory_check(&m, 1);
 	json_real(j, "check_seconds", now_seconds() - start);

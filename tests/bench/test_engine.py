@@ -38,7 +38,7 @@ def test_an_interrupted_run_reports_what_is_complete(tmp_path: Path) -> None:
     with state.opened(made.identity()) as kept:
         with pytest.raises(KeyboardInterrupt):
             engine.run(made, kept, fakes.Guests(interrupt_after=3), fakes.Silent())
-        assert bench.write_report(args, made, kept) == []
+        assert bench.write_report(args, made, kept) == {}
         assert not (tmp_path / "out.json").exists()
         with pytest.raises(KeyboardInterrupt):
             engine.run(made, kept, fakes.Guests(interrupt_after=6), fakes.Silent())
@@ -86,17 +86,18 @@ def test_how_long_is_left(tmp_path: Path) -> None:
 
 
 def test_rows_leave_the_warm_up_out(tmp_path: Path) -> None:
-    made = fakes.plan(tmp_path)
+    made = fakes.plan(tmp_path, rounds=5)
     with state.opened(made.identity()) as kept:
         rounds = engine.run(made, kept, fakes.Guests(), fakes.Silent())
     rows = results.rows(made.cases, rounds, made.names, made.options.warmup)
     free = next(row for row in rows if row["metric"] == "free latency")
-    assert free["kernels"]["mainline"]["n"] == 3
-    # turns 4, 5, 8 of mainline, 3, 6, 7 of vswap: the guest adds its number
-    assert free["kernels"]["mainline"]["values"] == [1004, 1005, 1008]
-    assert free["kernels"]["vswap"]["values"] == [603, 606, 607]
-    assert free["ratio"] == pytest.approx(606 / 1005, rel=1e-5)
+    assert free["kernels"]["mainline"]["n"] == 5
+    # turns 4, 5, 8, 9, 12 of mainline, 3, 6, 7, 10, 11 of vswap: the guest adds its number
+    assert free["kernels"]["mainline"]["values"] == [1004, 1005, 1008, 1009, 1012]
+    assert free["kernels"]["vswap"]["values"] == [603, 606, 607, 610, 611]
+    assert free["ratio"] == pytest.approx(607 / 1008, rel=1e-5)
     assert free["verdict"] == "better" and free["ci95"][0] < free["ratio"] < free["ci95"][1]
+    assert (free["p"], free["p_holm"]) == (pytest.approx(2 / 252, rel=1e-5), pytest.approx(4 * 2 / 252, rel=1e-5))
     assert free["vmstat"]["vswap"]["zswpout"] == 100
     assert {"suite", "setup", "pressure", "metric", "unit", "lower_is_better", "kernels", "ratio", "ci95"} <= set(
         free

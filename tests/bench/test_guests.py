@@ -37,6 +37,25 @@ def test_a_disk_in_ram(built_kernel: Callable[[str, str, str], BuiltKernel], wor
     assert found.counters["pswpout"] > 5_000 and found.counters["zswpout"] == 0
 
 
+NEW = [
+    Case("leftover", "zram", "global", "lzo", page_cluster=0),
+    Case("refault", "zswap", "global", page_cluster=3),
+    Case("refault", "zswap", "memcg"),
+    Case("usemem52", "zram", "global", "lzo", mglru=True),
+]
+
+
+@pytest.mark.parametrize("case", NEW, ids=lambda case: case.key)
+def test_what_is_compared_with_zram(
+    built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path, case: Case
+) -> None:
+    kernel = check.trial(built_kernel("mainline", "um", "release"), boot)
+    found = round.run(case, kernel, Options(limit=96 << 20, cpus=1), workload_dir, boot)
+    assert found.status == "ok", found.reason
+    assert all(value > 0 for value in found.metrics.values())
+    assert found.counters["pswpout" if case.setup == "zram" else "zswpout"] > 1000
+
+
 def test_a_kill_for_lack_of_memory_is_an_outcome(
     built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path
 ) -> None:

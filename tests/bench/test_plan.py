@@ -59,6 +59,32 @@ def test_a_selection_is_the_product_of_its_parts() -> None:
     assert "zswap, lz4, MGLRU on" in {case.setup_label for case in found}
 
 
+def test_page_clusters_multiply_what_faults() -> None:
+    """Both by default on the command line; the swap layer alone reads nothing ahead."""
+    found = plan.cases(Selection(["touch", "micro"], ["zswap"], ["memcg"], page_clusters=[3, 0]), "um")
+    assert [(case.suite, case.page_cluster) for case in found] == [("touch", 3), ("touch", 0), ("micro", None)]
+    assert len({case.title for case in found}) == len({case.key for case in found}) == 3
+    assert found[1].setup_label == "zswap, page-cluster 0"
+    quick = plan.cases(Selection(quick=True, page_clusters=plan.PAGE_CLUSTERS), "um")
+    assert len(quick) == 2 * len(QUICK)
+
+
+def test_a_suite_published_with_mglru_runs_with_it() -> None:
+    found = plan.cases(Selection(["usemem52"], pressures=["global"]), "um")
+    assert [(case.setup, case.mglru) for case in found] == [("zswap", True), ("zram", True)]
+    assert {case.mglru for case in plan.cases(Selection(["usemem52"], mglru=[False]), "um")} == {False}
+    assert {case.mglru for case in plan.cases(Selection(["usemem48"]), "um")} == {None}
+
+
+def test_both_kernels_are_told_the_page_cluster(tmp_path: Path) -> None:
+    case = replace(fakes.CASE, page_cluster=0)
+    for name in fakes.NAMES:
+        kernel = fakes.kernel(name, tmp_path)
+        text = round.spec(case, kernel, Options(), tmp_path).script
+        assert text.index("echo 0 > /proc/sys/vm/page-cluster") < text.index("begin\n")
+        assert "page-cluster" not in round.spec(fakes.CASE, kernel, Options(), tmp_path).script
+
+
 def test_a_suite_says_where_it_makes_no_sense() -> None:
     with pytest.raises(UsageError, match="nothing to run"):
         plan.cases(Selection(["swapoff"], ["zswap"]), "um")
@@ -112,6 +138,7 @@ def test_the_identity_changes_with_what_is_measured(tmp_path: Path) -> None:
     assert first == fakes.plan(tmp_path).identity()
     assert first != fakes.plan(tmp_path, rounds=4).identity()
     assert first != fakes.plan(tmp_path, replace(fakes.CASE, compressor="lz4")).identity()
+    assert first != fakes.plan(tmp_path, replace(fakes.CASE, page_cluster=0)).identity()
     changed = fakes.plan(tmp_path)
     (tmp_path / "vswap-image").write_text("another build")
     assert first != changed.identity()

@@ -3,15 +3,16 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bench import fakes
-from vswaplab import cli
-from vswaplab.bench import compare, document, host, html, plan, results
+from vswaplab import cli, paths
+from vswaplab.bench import compare, display, document, host, html, plan, results
 from vswaplab.bench.plan import Case
 from vswaplab.bench.round import Outcome
 from vswaplab.errors import UsageError
@@ -19,11 +20,11 @@ from vswaplab.errors import UsageError
 BAD = Case("exit", "zswap", "memcg")
 
 
-def made(tmp_path: Path, better: float = 0.8) -> dict[str, Any]:
+def made(tmp_path: Path, better: float = 0.8, cases: Sequence[Case] = (fakes.CASE, BAD)) -> dict[str, Any]:
     """The document of a run with a good case and one that failed on mainline."""
-    the_plan = fakes.plan(tmp_path, fakes.CASE, BAD)
+    the_plan = fakes.plan(tmp_path, *cases)
     rounds = {}
-    for turn in plan.turns(the_plan.cases, fakes.NAMES, 4):
+    for turn in plan.turns(the_plan.cases, fakes.NAMES, 8):
         value = 100.0 + turn.round if turn.kernel == "mainline" else better * (100.0 + turn.round)
         rounds[turn] = fakes.good(turn.case, value)
         if turn.case == BAD and turn.kernel == "mainline":
@@ -43,13 +44,13 @@ def test_a_failed_case_is_not_missing(tmp_path: Path) -> None:
     assert found["kernels"]["mainline"] | {"failures": []} == {
         "n": 0, "mean": None, "stdev": None, "median": None, "status": "oom", "failures": [], "values": [],
     }  # fmt: skip
-    assert found["kernels"]["mainline"]["failures"] == ["oom: killed: swapped (3 of 3)"]
-    assert found["kernels"]["vswap"]["n"] == 3
+    assert found["kernels"]["mainline"]["failures"] == ["oom: killed: swapped (7 of 7)"]
+    assert found["kernels"]["vswap"]["n"] == 7
 
 
 def test_the_page_holds_everything(tmp_path: Path) -> None:
     page = html.page(made(tmp_path))
-    assert page.count("<svg") >= 2 and "oom: killed: swapped (3 of 3)" in page
+    assert page.count("<svg") >= 2 and "oom: killed: swapped (7 of 7)" in page
     assert "usemem1" in page and "free latency" in page and "7.3.4-vswap" in page
     assert not re.search(r"(?:src|href)=\"(?!#)", page), "nothing is fetched from elsewhere"
     assert "<script" not in page
@@ -62,6 +63,45 @@ def test_the_page_shows_what_was_published(tmp_path: Path) -> None:
     row(content, "usemem1")["published"] = {"somebody": 193.0}  # type: ignore[index]
     page = html.page(content)
     assert page.count("published: somebody") == 1 and page.count('<td class="num">193</td>') == 1
+
+
+def test_the_tuned_page_cluster_is_the_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = made(tmp_path, cases=[replace(fakes.CASE, page_cluster=value) for value in (3, 0)])
+    first, rest = results.headline(content["results"])
+    assert [{entry["options"]["page_cluster"] for entry in part} for part in (first, rest)] == [{0}, {3}]
+    page = html.page(content)
+    summary, others = page.split("Other values of vm.page-cluster")
+    assert "page-cluster 0" in summary and "page-cluster 3" not in summary.split("<h2>Summary")[1]
+    assert "page-cluster 3" in others
+    for text in ("<b>3</b><span>better</span>", "<b>1</b><span>worse</span>"):
+        assert text in page, "the tiles count the headline alone: its four rows"
+    display.show(content["results"], content["order"])
+    out = capsys.readouterr().out
+    assert out.index("page-cluster 0") < out.index("page-cluster 3")
+
+
+def test_without_the_tuned_one_everything_is_the_headline(tmp_path: Path) -> None:
+    content = made(tmp_path, cases=[replace(fakes.CASE, page_cluster=3)])
+    assert results.headline(content["results"]) == (content["results"], [])
+    assert "Other values" not in html.page(content) and "page-cluster 3" in html.page(content)
+
+
+def test_too_few_rounds_are_said_on_the_page(tmp_path: Path) -> None:
+    content = made(tmp_path)
+    assert "comparisons need" not in html.page(content)
+    more = [{**entry, "metric": f"{entry['metric']} {n}"} for n in range(20) for entry in content["results"]]
+    content["results"] = more
+    assert "80 comparisons" not in html.page(content), "80 are not too many for seven rounds"
+    content["results"] = [*more, *content["results"]]
+    assert "160 comparisons need 8 rounds" in html.page(content)
+
+
+@pytest.mark.parametrize("name", ["2026-11-22-quick-um.json", "2026-11-21-metadata-x86_64.json"])
+def test_published_reports_can_still_be_read(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They have no p-values; compared with themselves they get some, where there are rounds enough."""
+    file = str(paths.repo_root() / "docs/bench" / name)
+    assert cli.main(["report", file]) == 0 and cli.main(["report", file, file]) == 0
+    assert "mainline" in capsys.readouterr().out
 
 
 def test_the_page_escapes_what_it_is_told(tmp_path: Path) -> None:
@@ -95,6 +135,7 @@ def test_two_runs_are_compared_kernel_by_kernel(tmp_path: Path) -> None:
     assert [entry["setup"] for entry in rows] == ["zswap (mainline)", "zswap (vswap)"]
     assert [entry["ratio"] for entry in rows] == [pytest.approx(1.0), pytest.approx(0.5)]
     assert [entry["verdict"] for entry in rows] == ["no difference measured", "better"]
+    assert [entry["p_holm"] for entry in rows] == [1.0, pytest.approx(9 * 2 / 3432, rel=1e-4)], "of nine rows"
     assert compare.differences(found) == []
     assert "zswap (vswap)" in html.page(found)
 
@@ -106,6 +147,11 @@ def test_runs_of_different_sizes_are_said_to_be(tmp_path: Path) -> None:
     old["results"] = []
     with pytest.raises(UsageError, match="in common"):
         compare.runs(old, new, "a", "b")
+
+
+def test_a_run_named_like_a_kernel_is_compared_in_its_order(tmp_path: Path) -> None:
+    page = html.page(compare.runs(made(tmp_path), made(tmp_path), "vswap", "mainline"))
+    assert "mainline / vswap" in page and "vswap / mainline" not in page
 
 
 def test_the_command_line_names_no_directory() -> None:

@@ -35,6 +35,17 @@ GOOD = {
         {"time.json": TIME, "out.json": '{"verified": true, "swapped_bytes": 8192}'},
         {"swapoff": 2.0, "rate": 1.0},
     ),
+    "leftover": (
+        {"out.json": '{"verified": true}', "meminfo": "MemFree: 2048 kB\nMemAvailable: 3072 kB\nHugePages: 0\n"},
+        {"MemFree": 2.0, "MemAvailable": 3.0},
+    ),
+    "refault": (
+        {
+            "time.json": TIME,
+            "out.json": '{"verified": true, "bytes": 409600, "swapped_bytes": 409600, "check_seconds": 0.5}',
+        },
+        {"reclaim": 2.0, "refault": 0.5, "refault rate": 200.0},
+    ),
     "tmpfs": (
         {"out.json": '{"verified": true, "write_mb_s": 2.5, "read_mb_s": 5, "remove_us": 6}'},
         {"write": 2.5, "read": 5, "remove": 6},
@@ -67,6 +78,41 @@ def test_touch_gives_all_percentiles() -> None:
     files = {"out.json": json.dumps({"verified": True, "read": PERCENTILES, "write": PERCENTILES})}
     found = suites.find("touch").parse(files)
     assert found["read p50"] == 1.0 and found["write p99.9"] == 4.0 and len(found) == 8
+
+
+def test_what_was_not_reclaimed_is_no_refault() -> None:
+    found = {"verified": True, "bytes": 64 << 20, "swapped_bytes": 32 << 20, "check_seconds": 0.5}
+    with pytest.raises(Unverified, match="swapped out 32 of 64 MB"):
+        suites.find("refault").parse({"time.json": TIME, "out.json": json.dumps(found)})
+
+
+def test_a_refault_needs_no_limit() -> None:
+    """Where there is no group with one it makes its own, and reads back what fits into memory."""
+    suite, room = suites.find("refault"), Room(96 << 20, 1, "um")
+    assert "${CG:-/sys/fs/cgroup/bench}" in suite.script(room) and "--stay" in suite.script(room)
+    assert suite.working_set(room) < room.bytes - (20 << 20)
+
+
+PROCESSES = {"usemem1": 1, "usememN": 8, "usemem48": 48, "usemem52": 52}
+
+
+@pytest.mark.parametrize("name", list(PROCESSES))
+def test_usemem_divides_the_working_set(name: str) -> None:
+    """Among any number of processes, in a small machine too: what is lost is less than a page of each."""
+    suite, room, processes = suites.find(name), Room(96 << 20, 1, "um"), PROCESSES[name]
+    timed = next(line for line in suite.script(room).splitlines() if "stopwatch" in line)
+    size = int(timed.split()[-1].removesuffix("K")) << 10
+    assert 0 <= suite.working_set(room) - processes * size < processes * 4096 and f"-n {processes} " in timed
+    assert ("-R" in timed) == (name == "usemem52")
+
+
+def test_the_shell_text_is_shell() -> None:
+    for suite in suites.SUITES:
+        if suite.name == "kbuild":
+            continue  # its script needs a kernel
+        text = suite.script(Room(256 << 20, 1, suite.arches[0]))
+        done = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, f"{suite.name}: {done.stderr}"
 
 
 def test_no_requests_are_no_result() -> None:

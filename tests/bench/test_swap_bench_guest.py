@@ -56,6 +56,22 @@ def test_every_phase_and_nothing_left(run: Boot, kernel: str, cpus: int, zswap: 
     assert result.files["left"] == "0\n"
 
 
+@pytest.mark.parametrize("swap", ["zram:64M", "none"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_pages_like_real_ones(run: Boot, kernel: str, swap: str) -> None:
+    """Compressed by zram, or by zswap, to something between a half and a fifth; what comes back is verified."""
+    if swap == "none" and kernel == "mainline":
+        pytest.skip("it needs a device")
+    used = "awk '{ print $1, $2 }' /sys/block/zram0/mm_stat" if swap != "none" else (
+        "awk '/^Zswapped/ { of = $2 } /^Zswap:/ { to = $2 } END { print of, to }' /proc/meminfo"
+    )  # fmt: skip
+    text = f"run 'op=swap pages=4096 rounds=2 real=1'; run 'op=fill pages=4096 real=1'; {used} > $RESULTS/used"
+    result = run(kernel, f"{text}; run op=drain", swap=swap, zswap=swap == "none", mode="always")
+    assert result.files["codes"].split() == ["0"] * 3, result.files["swap_bench"]
+    of, to = (int(word) for word in result.files["used"].split())
+    assert 2 < of / to < 5
+
+
 BAD = [
     ("op=nothing", "nothing: no such op"),
     ("pages=1", "op: missing"),
@@ -64,6 +80,7 @@ BAD = [
     ("op=swap pages=many", "pages: not a number"),
     ("op=swap rounds=0", "rounds: out of range"),
     ("op=swap cpus=9", "cpus: out of range"),
+    ("op=swap real=2", "real: out of range"),
     ("op=swap speed=1", "speed: no such key"),
     ("op=swap store=0", "op=swap: store=0 is op=alloc_free"),
     ("op=fill rounds=2", "op=fill: one CPU and one round only"),

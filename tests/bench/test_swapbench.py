@@ -64,12 +64,17 @@ def test_what_went_wrong_is_said() -> None:
 def test_the_suites() -> None:
     by_name = {suite.name: suite for suite in SUITES}
     assert all(suites.find(name) is suite for name, suite in by_name.items())
-    assert len(by_name) == len(SUITES) == 9
+    assert len(by_name) == len(SUITES) == 14
     found = by_name["micro"].parse(lines(*everything(3, 1)))
     assert set(found) == {metric.name for metric in by_name["micro"].metrics}
     assert (found["alloc+free"], found["alloc+free, no data"], found["swap-out"]) == (6, 2, 12)
     assert by_name["icount"].parse(lines(*everything(3, 1)))["load"] == 6
     assert "order=9 cpus=2" in by_name["micro9-2cpu"].script(ROOM)
+    assert "order=4 cpus=4" in by_name["micro4-4cpu"].script(ROOM)
+    assert by_name["micro-4cpu"].arches == ("x86_64",), "User-Mode Linux has two CPUs"
+    assert by_name["micro-2cpu"].arches == ("um", "x86_64")
+    for name, suite in by_name.items():
+        assert ("real=1" in suite.script(ROOM)) == name.endswith("-real")
     assert by_name["micro4"].arches == ("x86_64",), "User-Mode Linux has no large folios"
 
 
@@ -81,6 +86,8 @@ def test_the_machines() -> None:
         adapted.check()
         assert adapted.swap.startswith("ram:")
         assert suite.adapt(spec(kernel=kernel)).swap == "none"
+        assert suite.adapt(spec(kernel=kernel, swap="zram:1G")).swap == adapted.swap.replace("ram:", "zram:")
+        assert "zram" in suite.setups
     assert suites.find("icount").adapt(spec(kernel=replace(bench, arch="x86_64"))).icount
 
 

@@ -26,6 +26,12 @@ PATCH = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n line 1\n-line 2\n+l
         ["usemem1", "--setups", ","],
         ["usemem1", "--pressure", "nonsense"],
         ["usemem1", "--mglru", "perhaps"],
+        ["usemem1", "--page-cluster", "many"],
+        ["usemem1", "--against", "zram"],
+        ["usemem1", "--against", "zram@windows"],
+        ["usemem1", "--setups", "zram", "--against", "zram@mainline"],
+        ["usemem1", "--page-cluster", "3,32"],
+        ["usemem1", "--page-cluster", "-1"],
         ["usemem1", "--kernels", "windows"],
         ["usemem1", "--kernels", "vswap,vswap"],
         ["usemem1", "--kernel", "nonsense"],
@@ -34,6 +40,7 @@ PATCH = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n line 1\n-line 2\n+l
         ["usemem1", "--rounds", "0"],
         ["usemem1", "--rounds", "many"],
         ["usemem1", "--warmup", "-1"],
+        ["usemem1", "--warmup", "0"],
         ["usemem1", "--mem", "nonsense"],
         ["usemem1", "--arch", "vax"],
         ["usemem1", "--json", "/nonexistent/out.json"],
@@ -101,6 +108,8 @@ def test_a_compressor_that_a_kernel_lacks(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="zstd"):
         check.settings([case], [tried])
     check.settings([Case("usemem1", "zswap", "memcg", "lz4", True)], [tried])
+    with pytest.raises(UsageError, match="zram has no compressor 'lz4'"):
+        check.settings([Case("usemem1", "zram", "global", "lz4")], [tried])
 
 
 def test_kinds_of_kernels(tmp_path: Path) -> None:

@@ -29,11 +29,23 @@ def test_a_file_that_is_there_is_not_overwritten(programs: Path, run: Program, t
     assert target.read_text() == "mine"
 
 
+def test_hold_may_leave_swapping_out_to_others(programs: Path, run: Program, tmp_path: Path) -> None:
+    """Without --stay it would not end here: nothing is swapped out on a host without swap space."""
+    ready, go = tmp_path / "ready", tmp_path / "go"
+    go.touch()
+    words = ["--mode", "hold", "--stay", "--ready-file", str(ready), "--wait-file", str(go), "4M"]
+    ran = run(programs / "swapped", *words)
+    found = ran.json()
+    assert ran.code == 0 and found["verified"] is True and ready.is_file()
+    assert found["check_seconds"] > 0 and "swapped_bytes" in found
+
+
 @pytest.mark.parametrize(
     "words",
     [
         [], ["1M"], ["--mode", "nonsense", "1M"], ["--mode", "touch"], ["--mode", "touch", "1M", "2M"],
         ["--mode", "touch", "12"], ["--mode", "file", "1M"], ["--mode", "hold", "1M"],
+        ["--mode", "touch", "--stay", "1M"],
         ["--mode", "touch", "--touches", "1", "1M"], ["--mode", "fork", "--repeat", "0", "1M"],
     ],
 )  # fmt: skip

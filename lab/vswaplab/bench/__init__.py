@@ -9,6 +9,8 @@ check    what can be known before anything runs
 round    one guest from boot to figures
 state    finished rounds, kept when a run is interrupted
 stats    means, medians, ratios and their confidence
+permutation, judge   whether a difference is one, among as many as a report has
 results  all of it as JSON
+against  comparison of set-ups with one of them
 html     and as a page
 """

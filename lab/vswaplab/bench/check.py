@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from vswaplab.bench import host, suites
+from vswaplab.bench import host, judge, setup, suites
 from vswaplab.bench.plan import Case, Options
 from vswaplab.bench.round import Kernel
 from vswaplab.build import BuiltKernel
@@ -19,6 +19,7 @@ from vswaplab.units import format_size
 SPARE_MEMORY = 512 << 20  # bytes for the host itself
 SPARE_DISK = 1 << 30
 BUSY = 0.5  # load per CPU
+ZRAM_BACKEND = "ZRAM_BACKEND"
 TRIAL_MEMORY = 128 << 20
 TRIAL_SECONDS = 60.0  # QEMU on a busy machine; a good kernel takes 2
 TRIAL = """
@@ -70,15 +71,28 @@ def _disk_bytes(spec: GuestSpec) -> int:
     return spec.scratch + (swap.bytes if swap.kind == "file" else 0)
 
 
-def warnings(cpus: int) -> list[str]:
-    """What will make the figures rough: fewer CPUs than a guest has, or others that use them."""
+def warnings(cpus: int, compared: int = 0, rounds: int = 0) -> list[str]:
+    """What will make the figures rough: fewer CPUs than a guest has, others that use them, too few rounds."""
     have, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
     found = []
     if cpus > have:
         found.append(f"guests have {cpus} CPUs and the host {have}: times will be rough")
     if load > BUSY * have:
         found.append(f"the host is busy (load {load:.1f}): times will be rough")
+    if few := judge.too_few(compared, rounds):
+        found.append(few)
     return found
+
+
+def _metrics(cases: Iterable[Case]) -> int:
+    """Those that vary: others need no verdict."""
+    found = [suites.find(case.suite) for case in cases]
+    return sum(len(suite.metrics) for suite in found if not suite.deterministic)
+
+
+def comparisons(cases: Iterable[Case], kernels: int, against: Iterable[Case] = ()) -> int:
+    """How many a report will have; ``against`` are the cases that are compared with a reference as well."""
+    return _metrics(cases) * (kernels - 1) + _metrics(against) * kernels
 
 
 def _decoded(text: str) -> str:
@@ -105,21 +119,29 @@ def trial(built: BuiltKernel, boot: Callable[[GuestSpec], GuestResult]) -> Kerne
     return Kernel(built, "vswap" in result.files, str(result.hello.get("release", "")), config)
 
 
+def _compressors(case: Case) -> str:
+    """How the options begin that say which compressors there are for a set-up."""
+    return ZRAM_BACKEND if setup.find(case.setup).device == "zram" else "CRYPTO"
+
+
 def settings(cases: Sequence[Case], kernels: Sequence[Kernel]) -> None:
     """Raise UsageError for a compressor or MGLRU that a kernel was built without."""
-    wanted = {case.compressor for case in cases if case.compressor}
+    wanted = {(case.compressor, _compressors(case)) for case in cases if case.compressor}
     for kernel in kernels:
         if not kernel.config:
             continue  # an image that does not tell; a round will
-        for name in sorted(wanted):
-            option = f"CONFIG_CRYPTO_{name.upper().replace('LZO-RLE', 'LZO')}=y"
+        for name, prefix in sorted(wanted):
+            option = f"CONFIG_{prefix}_{name.upper().replace('LZO-RLE', 'LZO')}=y"
             if option not in kernel.config:
-                raise UsageError(f"the kernel {kernel.built.kernel} has no compressor {name!r}")
+                where = "zram has" if prefix == ZRAM_BACKEND else "has"
+                raise UsageError(f"the kernel {kernel.built.kernel}: it {where} no compressor {name!r}")
         if any(case.mglru is not None for case in cases) and "CONFIG_LRU_GEN=y" not in kernel.config:
             raise UsageError(f"the kernel {kernel.built.kernel} has no MGLRU")
 
 
 def limits(options: Options) -> None:
     """Raise UsageError for numbers that cannot be."""
-    if options.warmup < 0 or options.rounds < 1:
-        raise UsageError("bad number of rounds: at least 1, and warm-up rounds at least 0")
+    if options.rounds < 1:
+        raise UsageError("bad number of rounds: at least 1")
+    if options.warmup < 1:
+        raise UsageError("bad number of warm-up rounds: at least 1, because first rounds differ from the others")

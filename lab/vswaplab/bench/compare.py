@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from vswaplab.bench import stats
+from vswaplab.bench.judge import compared, judge
 from vswaplab.errors import UsageError
 
 Document = Mapping[str, Any]
@@ -18,14 +18,10 @@ def _key(row: Mapping[str, Any]) -> Key:
 def _row(old: Mapping[str, Any], new: Mapping[str, Any], kernel: str, names: tuple[str, str]) -> dict[str, Any]:
     """One metric of one kernel; the set-up tells which kernel."""
     before, after = old["kernels"][kernel], new["kernels"][kernel]
-    ratio, ci = stats.ratio(after["values"], before["values"]), stats.interval(after["values"], before["values"])
-    compared = {
-        "ratio": ratio,
-        "ci95": list(ci) if ci else None,
-        "verdict": stats.verdict(ratio, ci, new["lower_is_better"], new["verdict"] == "one round"),
-    }
     return {
-        **new, **compared, "setup": f"{new['setup']} ({kernel})", "base": names[0], "ratios": {names[1]: compared},
+        **new, "setup": f"{new['setup']} ({kernel})", "base": names[0], "other": names[1],
+        "ratios": {names[1]: compared(after["values"], before["values"])},
+        "deterministic": new["verdict"] == "one round",
         "kernels": {names[0]: before, names[1]: after},
         "status": after["status"] if after["status"] != "ok" else before["status"],
         "vmstat": {names[0]: old["vmstat"].get(kernel, {}), names[1]: new["vmstat"].get(kernel, {})},
@@ -48,14 +44,16 @@ def runs(old: Document, new: Document, first: str, second: str) -> dict[str, Any
     ]
     if not rows:
         raise UsageError("the two runs have no kernel and metric in common")
+    judge(rows)
     both = {
         f"{name} in {run}": document["kernels"][name]
         for name in kernels
         for run, document in zip(names, (old, new), strict=True)
     }
     return {
-        **new, "command": f"./vswap report {first}.json {second}.json", "order": list(names), "kernels": both,
-        "commit": f"{old['commit']} … {new['commit']}", "results": rows,
+        **new, "command": f"./vswap report {first}.json {second}.json", "order": list(names), "pair": list(names),
+        "kernels": both,
+        "commit": f"{old['commit']} … {new['commit']}", "results": rows, "against": None,
         "compared": {"machine": [old["machine"], new["machine"]], "options": [old["options"], new["options"]]},
     }  # fmt: skip
 

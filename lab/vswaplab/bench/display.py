@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Table
 
+from vswaplab.bench import judge, results
 from vswaplab.bench.plan import Turn
 from vswaplab.bench.round import Outcome
 from vswaplab.units import format_seconds
@@ -88,6 +89,11 @@ def compared(row: Mapping[str, Any]) -> str:
     return f"{row['ratio']:.3f}" + (f" [{ci[0]:.3f}, {ci[1]:.3f}]" if ci else "")
 
 
+def p_value(row: Mapping[str, Any]) -> str:
+    """The p-value as it was corrected; runs of before it was computed have none."""
+    return "-" if row.get("p_holm") is None else f"{row['p_holm']:.2g}"
+
+
 def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
     """The results, a row per metric."""
     drawn = Table()
@@ -96,6 +102,7 @@ def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
     for name in kernels:
         drawn.add_column(f"{name}\nmedian ± stdev", justify="right")
     drawn.add_column("ratio [95 % CI]", justify="right")
+    drawn.add_column("p", justify="right")
     drawn.add_column("")
     before: object = None
     for row in rows:
@@ -106,6 +113,7 @@ def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
         colour = _COLOURS.get(row["verdict"], "red")
         drawn.add_row(
             *(case if case != before else ("", "", "")), f"{row['metric']}, {row['unit']}", *cells, compared(row),
+            p_value(row),
             f"[{colour}]{row['verdict']}[/{colour}]",
         )  # fmt: skip
         before = case
@@ -117,10 +125,26 @@ def _cell(entry: Mapping[str, Any]) -> str:
     return text if entry["status"] == "ok" else f"[red]{text}[/red]"
 
 
+def show_report(content: Mapping[str, Any]) -> None:
+    """Print the tables of a document."""
+    show(content["results"], content["order"])
+    against = content.get("against")
+    if said := judge.note([*content["results"], *(against["results"] if against else [])]):
+        Console(stderr=True).print(f"vswap: {said}", markup=False, highlight=False, soft_wrap=True)
+    if against:
+        console = Console(width=None if sys.stdout.isatty() else 160)
+        console.print(f"Against {against['base']}, round by round:", markup=False, highlight=False)
+        show(against["results"], against["order"])
+        for text in against["left_out"]:
+            console.print(f"not compared with {against['base']}: {text}", markup=False, highlight=False)
+
+
 def show(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> None:
     """Print the table, as wide as the terminal or 160 columns where there is none."""
     console = Console(width=None if sys.stdout.isatty() else 160)
-    console.print(table(rows, kernels))
+    for part in results.headline(rows):
+        if part:
+            console.print(table(part, kernels))
     for row in rows:
         if published := row.get("published"):
             what = f"{row['suite']} / {row['setup']}, {row['metric']}, {row['unit']}"

@@ -34,9 +34,13 @@ def _kernel(found: Kernel) -> dict[str, Any]:
 
 
 def document(
-    plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str], *, cases_left: int = 0
-) -> dict[str, Any]:
-    """The whole document; see KEYS. Times are UTC. ``cases_left``: not finished, and not in the rows."""
+    plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str], *, cases_left: int = 0,
+    against: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The whole document; see KEYS. Times are UTC.
+
+    ``cases_left``: not finished, and not in the rows. ``against``: the comparison with a reference.
+    """
     kernels: dict[str, Any] = {}
     for (name, flavour), found in plan.kernels.items():
         kernels[name if name not in kernels else f"{name} ({flavour})"] = _kernel(found)
@@ -51,6 +55,7 @@ def document(
         "cases_left": cases_left,
         "kernels": kernels,
         "results": list(rows),
+        "against": against,
     }
 
 

@@ -46,7 +46,8 @@ class Plan:
 
     def turns(self) -> list[Turn]:
         """Every guest, in order."""
-        return list(plan.turns(self.cases, self.names, self.options.rounds + self.options.warmup))
+        rounds = self.options.rounds + self.options.warmup
+        return list(plan.turns(self.cases, self.names, rounds, together=bool(self.options.against)))
 
     def kernel(self, turn: Turn) -> Kernel:
         """The kernel that a turn boots."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from vswaplab.bench import display, plots, results
+from vswaplab.bench import display, judge, plots, results
 from vswaplab.bench.plan import slug
 from vswaplab.units import format_size
 
@@ -79,7 +79,7 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.filters |= {
         "figure": display.figure, "size": format_size, "change": _change, "interval": _interval,
-        "verdict": lambda text: "verdict-" + text.split()[0],
+        "p": display.p_value, "verdict": lambda text: "verdict-" + text.split()[0],
     }  # fmt: skip
     return environment
 
@@ -87,8 +87,12 @@ def _environment() -> jinja2.Environment:
 def page(content: Mapping[str, Any]) -> str:
     """The page for a document of vswap bench."""
     names = list(content["order"])
-    base, other = results.pair(names)
+    base, other = content.get("pair") or results.pair(names)
     found = sections(content["results"])
+    headline, rest = results.headline(content["results"])
+    against = content.get("against")
+    parts = results.headline(against["results"]) if against else ()
+    beside = against["results"] if against else []
     forests, strips = {}, {}
     for section in found:
         if other:
@@ -99,5 +103,8 @@ def page(content: Mapping[str, Any]) -> str:
     return _environment().get_template("report.html.j2").render(
         content=content, names=names, base=base, other=other, sections=found, forests=forests, strips=strips,
         failed=sum(bool(section.failures) for section in found),
-        counts=counts(content["results"]), limit=content["options"]["limit"],
+        headline=sections(headline), rest=sections(rest), against=against,
+        note=judge.note([*content["results"], *beside]),
+        against_parts=[sections(part) for part in parts if part], counts=counts(headline),
+        limit=content["options"]["limit"],
     )  # fmt: skip

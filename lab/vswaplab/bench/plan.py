@@ -4,7 +4,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from vswaplab.bench import setup as setups
 from vswaplab.bench import suites
@@ -19,20 +19,23 @@ def slug(text: str) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison. ``compressor`` and ``mglru`` None: the kernel's default."""
+    """One comparison. ``compressor``, ``mglru`` and ``page_cluster`` None: the kernel's default."""
 
     suite: str
     setup: str
     pressure: str
     compressor: str | None = None
     mglru: bool | None = None
+    page_cluster: int | None = None
 
     @property
     def setup_label(self) -> str:
-        """The set-up with what differs from the default: "zswap", "zswap, lz4, MGLRU off"."""
+        """The set-up with what was chosen beside it: "zswap", "zswap, lz4, MGLRU off, page-cluster 0"."""
         extra = [self.compressor] if self.compressor else []
         if self.mglru is not None:
             extra.append(f"MGLRU {'on' if self.mglru else 'off'}")
+        if self.page_cluster is not None:
+            extra.append(f"page-cluster {self.page_cluster}")
         return ", ".join([self.setup, *extra])
 
     @property
@@ -69,9 +72,13 @@ class Options:
     cpus: int = 2
     rounds: int = 5
     warmup: int = 1
+    against: str = ""  # SETUP@KERNEL: see vswaplab.bench.against
 
 
-# The quick suite: what says most within a coffee break. (suite, set-up, pressure)
+# vm.page-cluster unless told otherwise: what kernels start with, and what everybody sets who tunes swap.
+PAGE_CLUSTERS = (3, 0)
+
+# The quick suite: what says most, with no more rows than seven rounds can judge. (suite, set-up, pressure)
 QUICK = (
     ("usemem1", "zswap", "memcg"),
     ("usemem1", "zswap", "global"),
@@ -82,6 +89,7 @@ QUICK = (
     ("redis", "zswap", "memcg"),
     ("sqlite", "zswap", "memcg"),
     ("touch", "zswap", "memcg"),
+    ("leftover", "zswap", "global"),
     ("exit", "zswap", "memcg"),
     ("fork", "zswap", "memcg"),
     ("swapoff", "disk-always", "memcg"),
@@ -98,6 +106,7 @@ class Selection:
     pressures: Sequence[str] | None = None
     compressors: Sequence[str] | None = None
     mglru: Sequence[bool] | None = None
+    page_clusters: Sequence[int] | None = None
     quick: bool = False
 
 
@@ -112,6 +121,10 @@ def _pressures_of(suite: Suite, wanted: Sequence[str] | None) -> list[str]:
     if wanted is None or suite.pressures == ("none",):
         return list(suite.pressures)
     return [name for name in wanted if name in suite.pressures]
+
+
+def _page_clusters_of(suite: str, selection: Selection) -> Sequence[int | None]:
+    return (suites.find(suite).faults and selection.page_clusters) or (None,)
 
 
 def cases(selection: Selection, arch: str) -> list[Case]:
@@ -129,10 +142,11 @@ def cases(selection: Selection, arch: str) -> list[Case]:
     if selection.quick:
         triples = [triple for triple in QUICK if triple in _every(chosen, selection)]
     found = [
-        Case(*triple, compressor, mglru)
+        Case(*triple, compressor, mglru, page_cluster)
         for triple in triples
         for compressor in selection.compressors or (None,)
-        for mglru in selection.mglru or (None,)
+        for mglru in selection.mglru or (suites.find(triple[0]).mglru,)
+        for page_cluster in _page_clusters_of(triple[0], selection)
     ]
     if not found:
         raise UsageError("nothing to run: these suites have no such set-up, pressure or architecture")
@@ -151,15 +165,27 @@ def _every(chosen: Sequence[Suite], selection: Selection) -> set[tuple[str, str,
     }
 
 
-def turns(found: Sequence[Case], kernels: Sequence[str], rounds: int) -> Iterator[Turn]:
+def _groups(found: Sequence[Case], together: bool) -> list[list[Case]]:
+    """The cases whose rounds alternate: each alone, or with those that differ in the set-up only."""
+    groups: dict[Case, list[Case]] = {}
+    for case in found:
+        groups.setdefault(replace(case, setup="") if together else case, []).append(case)
+    return list(groups.values())
+
+
+def turns(
+    found: Sequence[Case], kernels: Sequence[str], rounds: int, *, together: bool = False
+) -> Iterator[Turn]:
     """Every guest in the order it runs: the kernels' order is reversed from round to round.
 
-    Of a suite whose figures do not vary there is only the last round, which counts.
+    With ``together`` set-ups take turns as kernels do, because they are compared as well. Of a suite whose
+    figures do not vary there is only the last round, which counts.
     """
-    for case in found:
-        first = rounds - 1 if suites.find(case.suite).deterministic else 0
+    for group in _groups(found, together):
+        order = [(case, kernel) for case in group for kernel in kernels]
+        first = rounds - 1 if suites.find(group[0].suite).deterministic else 0
         for number in range(first, rounds):
-            for kernel in kernels if number % 2 == 0 else reversed(kernels):
+            for case, kernel in order if number % 2 == 0 else reversed(order):
                 yield Turn(case, kernel, number)
 
 

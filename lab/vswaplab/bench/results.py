@@ -7,16 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from vswaplab.bench import stats, suites
+from vswaplab.bench.judge import compared, digits, judge
 from vswaplab.bench.plan import Case, Turn
 from vswaplab.bench.round import Outcome
 from vswaplab.bench.suite import Metric
 
 _WORST = ("ok", "oom", "timeout", "failed", "lost", "panic")  # later ones are worse
-
-
-def _digits(value: float | None) -> float | None:
-    """Six digits say more than enough."""
-    return None if value is None else float(f"{value:.6g}")
 
 
 def pair(kernels: Sequence[str]) -> tuple[str, str | None]:
@@ -26,7 +22,19 @@ def pair(kernels: Sequence[str]) -> tuple[str, str | None]:
     return base, "vswap" if "vswap" in others else (others[0] if others else None)
 
 
-class _CaseResults:
+TUNED = 0  # the vm.page-cluster whose rows are the headline of a report
+
+
+def headline(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """(the rows that a report begins with, the others): those of TUNED and of none, if TUNED was measured."""
+    values = [row["options"].get("page_cluster") for row in rows]
+    if TUNED not in values:
+        return list(rows), []
+    first = [row for row, value in zip(rows, values, strict=True) if value in (None, TUNED)]
+    return first, [row for row, value in zip(rows, values, strict=True) if value not in (None, TUNED)]
+
+
+class CaseResults:
     """All rounds of one case that count, by kernel."""
 
     def __init__(self, case: Case, rounds: Mapping[Turn, Outcome], kernels: Sequence[str], warmup: int) -> None:
@@ -57,51 +65,42 @@ class _CaseResults:
         for kernel, found in self.counted.items():
             names = dict.fromkeys(name for outcome in found for name in outcome.counters)
             medians[kernel] = {
-                name: _digits(statistics.median(o.counters[name] for o in found if name in o.counters))
+                name: digits(statistics.median(o.counters[name] for o in found if name in o.counters))
                 for name in names
             }
         return medians
 
+    def entry(self, kernel: str, metric: str) -> dict[str, Any]:
+        """A kernel's figures of one metric, and what went wrong."""
+        values = self.values(kernel, metric)
+        figures = {key: digits(v) if key != "n" else v for key, v in asdict(stats.summary(values)).items()}
+        return {
+            **figures, "status": self.status(kernel), "failures": self.reasons(kernel),
+            "values": [digits(value) for value in values],
+        }  # fmt: skip
+
     def row(self, metric: Metric) -> dict[str, Any]:
-        """The entry of "results" for one metric."""
+        """The entry of "results" for one metric; judge() has to add the verdict."""
         base, other = pair(self.kernels)
-        kernels: dict[str, Any] = {}
-        ratios: dict[str, Any] = {}
         below = self.values(base, metric.name)
         suite = suites.find(self.case.suite)
-        for name in self.kernels:
-            values = self.values(name, metric.name)
-            figures = {key: _digits(v) if key != "n" else v for key, v in asdict(stats.summary(values)).items()}
-            kernels[name] = {
-                **figures, "status": self.status(name), "failures": self.reasons(name),
-                "values": [_digits(value) for value in values],
-            }  # fmt: skip
-            if name != base:
-                ratios[name] = _compared(values, below, metric, suite.deterministic)
-        chosen = ratios[other] if other else {"ratio": None, "ci95": None, "verdict": "not measured"}
         return {
             "suite": self.case.suite, "setup": self.case.setup_label, "pressure": self.case.pressure,
             "metric": metric.name, "unit": metric.unit, "lower_is_better": metric.lower_is_better,
-            "kernels": kernels, **chosen, "ratios": ratios, "base": base,
-            "status": max((self.status(name) for name in self.kernels), key=_rank),
+            "kernels": {name: self.entry(name, metric.name) for name in self.kernels},
+            "ratios": {
+                name: compared(self.values(name, metric.name), below) for name in self.kernels if name != base
+            },
+            "base": base, "other": other, "deterministic": suite.deterministic,
+            "status": max((self.status(name) for name in self.kernels), key=rank),
             "published": dict(suite.published(self.case.setup).get(metric.name, {})),
             "options": asdict(self.case), "vmstat": self.counters(),
         }  # fmt: skip
 
 
-def _rank(status: str) -> int:
+def rank(status: str) -> int:
+    """How bad it is; what is not known is the worst."""
     return _WORST.index(status) if status in _WORST else len(_WORST)
-
-
-def _compared(
-    values: Sequence[float], base: Sequence[float], metric: Metric, deterministic: bool
-) -> dict[str, Any]:
-    found, ci = stats.ratio(values, base), stats.interval(values, base)
-    return {
-        "ratio": _digits(found),
-        "ci95": [_digits(ci[0]), _digits(ci[1])] if ci else None,
-        "verdict": stats.verdict(found, ci, metric.lower_is_better, deterministic),
-    }
 
 
 def rows(
@@ -113,6 +112,7 @@ def rows(
     """
     found = []
     for case in cases:
-        results = _CaseResults(case, rounds, kernels, warmup)
+        results = CaseResults(case, rounds, kernels, warmup)
         found += [results.row(metric) for metric in suites.find(case.suite).metrics]
+    judge(found)
     return found

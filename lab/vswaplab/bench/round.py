@@ -62,7 +62,9 @@ def spec(case: Case, kernel: Kernel, options: Options, programs: Path) -> GuestS
         scratch=scratch if suite.scratch else "",
         limit=options.limit if case.pressure == "memcg" else None,
         mglru=case.mglru,
+        page_cluster=case.page_cluster,
         fill_device=device == "ram",
+        zram_percent=size.pool_percent if device == "zram" else None,
     )
     # Passed by boot.py to the lab's own kernel alone.
     mode = [f"vswap={found.mode}"] if kernel.vswap and kernel.built.kernel != "vswap" else []

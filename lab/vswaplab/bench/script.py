@@ -32,6 +32,14 @@ limited() { "$@"; }
 MGLRU = """
 echo {value} > /sys/kernel/mm/lru_gen/enabled || fail "MGLRU cannot be switched"
 """
+# zswap's own sum: the same share of the same pages.
+ZRAM_LIMIT = """
+limit=$(awk '/^MemTotal:/ {{ print int($2 * {percent} / 100) "K" }}' /proc/meminfo)
+echo $limit > /sys/block/zram0/mem_limit || fail "zram cannot be limited"
+"""
+PAGE_CLUSTER = """
+echo {value} > /proc/sys/vm/page-cluster || fail "vm.page-cluster cannot be set"
+"""
 # The device's pages are taken before anything is measured: they are no part of the RAM under pressure.
 FILL_DEVICE = """
 swapoff /dev/ram0 && dd if=/dev/urandom of=/dev/ram0 bs=1M oflag=direct >/dev/null 2>&1
@@ -46,13 +54,22 @@ def whole(
     scratch: str = "",
     limit: int | None = None,
     mglru: bool | None = None,
+    page_cluster: int | None = None,
     fill_device: bool = False,
+    zram_percent: int | None = None,
 ) -> str:
-    """The script of a round; ``limit`` is memory.max in bytes, None for no group."""
+    """The script of a round.
+
+    ``limit`` is memory.max in bytes, None for no group; ``zram_percent`` of RAM may be zram's, if there is one.
+    """
     parts = [PRELUDE.format(programs=shlex.quote(str(programs)), scratch=shlex.quote(scratch))]
     parts.append(PLAIN if limit is None else MEMCG.format(limit=limit))
     if mglru is not None:
         parts.append(MGLRU.format(value="y" if mglru else "n"))
+    if zram_percent is not None:
+        parts.append(ZRAM_LIMIT.format(percent=zram_percent))
+    if page_cluster is not None:
+        parts.append(PAGE_CLUSTER.format(value=page_cluster))
     if fill_device:
         parts.append(FILL_DEVICE)
     return "".join([*parts, "begin\n", text])

@@ -31,6 +31,11 @@ class Setup:
     small_pool: bool = False
     mode: str = "auto"  # /sys/kernel/mm/vswap/mode
 
+    @property
+    def charged(self) -> bool:
+        """Compressed memory is charged to the group whose it is: zswap's is, zram's is nobody's."""
+        return self.device != "zram"
+
 
 SETUPS = (
     Setup(
@@ -42,7 +47,7 @@ SETUPS = (
         "zswap-full", "zswap whose pool is too small, and a disk it writes back to", "file", "file", zswap=True,
         small_pool=True,
     ),
-    Setup("zram", "zram as swap device", "zram", "zram"),
+    Setup("zram", "zram as swap device, its memory limited as zswap's pool is", "zram", "zram"),
     Setup("disk", "a disk, no zswap; virtual swap in mode auto", "file", "file"),
     Setup("disk-always", "the same; virtual swap in mode always", "file", "file", mode="always"),
     Setup("pmem", "a disk in RAM that swaps synchronously, as persistent memory does", "ram", "ram"),

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vswaplab.bench.permutation import ALPHA, ENOUGH
+
 RESAMPLES = 10_000
 SEED = 20260924  # the same rounds give the same interval
 CONFIDENCE = 0.95
-ENOUGH = 3  # rounds of each kernel: with fewer, no interval is claimed
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,12 @@ def interval(values: Sequence[float], base: Sequence[float]) -> tuple[float, flo
     return float(low), float(high)
 
 
-def verdict(
-    found: float | None, ci: tuple[float, float] | None, lower_is_better: bool, deterministic: bool = False
-) -> str:
-    """In words: what the ratio and its interval say; ``deterministic`` figures need none."""
+def verdict(found: float | None, p: float | None, lower_is_better: bool, deterministic: bool = False) -> str:
+    """In words: what the ratio and its p-value say, which is corrected; ``deterministic`` figures need none."""
     if found is None:
         return "not measured"
-    if ci is None and deterministic:
-        return "one round"
-    if ci is None:
-        return "too few rounds"
-    if ci[0] <= 1 <= ci[1]:
+    if p is None:
+        return "one round" if deterministic else "too few rounds"
+    if p >= ALPHA or found == 1:
         return "no difference measured"
     return "better" if (found < 1) == lower_is_better else "worse"

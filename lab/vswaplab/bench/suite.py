@@ -70,10 +70,12 @@ class Suite:
     times: float = 1.0  # working set as a multiple of the room: the size rule, see working_set()
     setups: Sequence[str] = ()  # the set-ups it runs in unless told otherwise; () means the usual ones
     without: Sequence[str] = ()  # the set-ups in which it makes no sense
+    mglru: bool | None = None  # unless told otherwise: on or off, or None for the kernel's default
     pressures: Sequence[str] = PRESSURES  # ("none",) for one that needs neither limit nor small machine
     arches: Sequence[str] = ("um", "x86_64")
     flavour: str = "release"  # of the kernels: see config.FLAVOURS
     timeout: float = 600.0  # seconds for a round
+    faults: bool = True  # page faults may read its pages back: vm.page-cluster matters
     deterministic: bool = False  # its figures do not vary: one round says it all
     scratch: int = 0  # bytes of a second, empty disk
     programs: Sequence[Program] = ()
@@ -108,6 +110,11 @@ class Suite:
 def mb(size: int) -> str:
     """Bytes as whole megabytes for a program's command line: "448M"."""
     return f"{size >> 20}M"
+
+
+def kb(size: int) -> str:
+    """The same in whole pages, for what is divided among many: "7876K"."""
+    return f"{size >> 12 << 2}K"
 
 
 def answer(files: Mapping[str, str], name: str = "out.json") -> dict[str, Any]:

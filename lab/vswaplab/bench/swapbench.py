@@ -31,8 +31,9 @@ Measured = Mapping[tuple[str, str], float]
 
 
 def in_ram(swap: str, size: int) -> str:
-    """The swap device of a set-up as one that costs next to nothing, of ``size`` bytes."""
-    return "none" if parse_swap(swap).kind == "none" else f"ram:{size}"
+    """The swap device of a set-up, of ``size`` bytes: zram, or for a disk one that costs next to nothing."""
+    kind = parse_swap(swap).kind
+    return "none" if kind == "none" else f"{'zram' if kind == 'zram' else 'ram'}:{size}"
 
 
 def objects(files: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ A run that was interrupted goes on where it was when it is started again with th
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,31 @@ from rich.console import Console
 from rich.table import Table
 
 from vswaplab import paths, workloads
-from vswaplab.bench import check, display, engine, html, kernel, plan, results, setup, state, suites
+from vswaplab.bench import (
+    against,
+    check,
+    display,
+    engine,
+    html,
+    kernel,
+    permutation,
+    plan,
+    results,
+    setup,
+    state,
+    suites,
+)
 from vswaplab.bench.document import document, write_json
+from vswaplab.bench.judge import judge
 from vswaplab.bench.plan import Options, Selection
-from vswaplab.bench.round import Kernel
+from vswaplab.bench.round import Kernel, Outcome
 from vswaplab.bench.suite import PRESSURES
 from vswaplab.errors import UsageError
 from vswaplab.guest import boot
 from vswaplab.progress import shown
 from vswaplab.units import parse_size
 
-QUICK_ROUNDS, FULL_ROUNDS = 3, 5
+PAGE_CLUSTER_MAX = 31  # the kernel's own bound
 QUICK_MEM, FULL_MEM = "96M", "256M"
 QUICK_CPUS, FULL_CPUS = 1, 2  # with one, rounds vary less and none takes a minute
 
@@ -63,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suites", metavar="SUITE", nargs="*", help="default: all")
     add("--list", action="store_true", help="print the suites and set-ups, and do nothing")
-    quick = f"few cases, {QUICK_ROUNDS} rounds, --mem {QUICK_MEM}, --cpus {QUICK_CPUS}"
+    quick = f"few cases, --mem {QUICK_MEM}, --cpus {QUICK_CPUS}"
     add("--quick", action="store_true", help=quick)
     add(
         "--kernels",
@@ -74,11 +89,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--kernel", metavar="NAME=PATH", action="append", default=[],
         help="one more: a directory of patches for the base, a kernel source tree, or an image")  # fmt: skip
     add("--setups", metavar="LIST", type=_list, help="where pages go: see --list (default: the suite's own)")
+    add("--against", metavar="SETUP@KERNEL", help="compare everything with that too, such as zram@mainline")
     add("--pressure", metavar="LIST", type=_list, help="memcg, global (default: both)")
     add("--compressor", metavar="LIST", type=_list, help="lzo, lz4, zstd (default: the kernel's)")
     add("--mglru", metavar="LIST", type=_list, help="on, off (default: the kernel's)")
-    add("--rounds", metavar="N", type=_number, help=f"counted rounds (default: {FULL_ROUNDS})")
-    add("--warmup", metavar="N", type=_number, default=1, help="rounds before them (default: 1)")
+    clusters = ",".join(str(value) for value in plan.PAGE_CLUSTERS)
+    add("--page-cluster", metavar="LIST", type=_list,
+        help=f"vm.page-cluster: readahead of 2^N pages (default: {clusters}; 0 is the headline)")  # fmt: skip
+    add("--rounds", metavar="N", type=_number,
+        help="counted rounds (default: at least 5, and as many as verdicts on everything take)")  # fmt: skip
+    add("--warmup", metavar="N", type=_number, default=1, help="rounds before them, at least 1 (default: 1)")
     add("--arch", choices=("um", "x86_64"), default="um", help="User-Mode Linux or QEMU (default: um)")
     add("--mem", metavar="SIZE", help=f"RAM for the workload (default: {FULL_MEM})")
     add("--cpus", metavar="N", type=_number, help=f"processors (default: {FULL_CPUS})")
@@ -98,20 +118,31 @@ def _switches(words: Sequence[str] | None) -> list[bool] | None:
     return [word == "on" for word in words] if words else None
 
 
+def _page_clusters(words: Sequence[str] | None) -> Sequence[int]:
+    if words is None:
+        return plan.PAGE_CLUSTERS
+    found = [_number(word) for word in words]
+    if any(not 0 <= value <= PAGE_CLUSTER_MAX for value in found):
+        raise UsageError(f"--page-cluster: a value is 0 to {PAGE_CLUSTER_MAX}")
+    return found
+
+
 def _selection(args: argparse.Namespace) -> Selection:
     for word in args.pressure or ():
         if word not in PRESSURES:
             raise UsageError(f"no pressure {word!r}; there are: {', '.join(PRESSURES)}")
+    compressors = args.compressor or ([against.COMPRESSOR] if args.against else None)
     return Selection(
-        args.suites, args.setups, args.pressure, args.compressor, _switches(args.mglru), args.quick
+        args.suites, args.setups, args.pressure, compressors, _switches(args.mglru),
+        _page_clusters(args.page_cluster), args.quick,
     )  # fmt: skip
 
 
 def _options(args: argparse.Namespace) -> Options:
-    rounds = args.rounds if args.rounds is not None else (QUICK_ROUNDS if args.quick else FULL_ROUNDS)
+    rounds = args.rounds if args.rounds is not None else permutation.ENOUGH
     mem = args.mem or (QUICK_MEM if args.quick else FULL_MEM)
     cpus = args.cpus if args.cpus is not None else (QUICK_CPUS if args.quick else FULL_CPUS)
-    options = Options(args.arch, parse_size(mem), cpus, rounds, args.warmup)
+    options = Options(args.arch, parse_size(mem), cpus, rounds, args.warmup, args.against or "")
     check.limits(options)
     return options
 
@@ -150,6 +181,12 @@ def _kernels(
     return found
 
 
+def _comparisons(cases: Sequence[plan.Case], kernels: Sequence[str], options: Options) -> int:
+    """How many the report will have."""
+    pairs = against.pairs(cases, against.parse(options.against, kernels)) if options.against else []
+    return check.comparisons(cases, len(kernels), [case for case, _ in pairs])
+
+
 def _plan(args: argparse.Namespace) -> engine.Plan:
     """Everything that can be wrong is found here."""
     for target in (args.json, args.html):
@@ -157,36 +194,57 @@ def _plan(args: argparse.Namespace) -> engine.Plan:
     options = _options(args)
     cases = plan.cases(_selection(args), args.arch)
     choices = kernel.choose(args.kernels if args.kernels is not None else ["mainline", "vswap"], args.kernel)
-    names = list(dict.fromkeys(case.suite for case in cases))
-    check.programs(names)
-    flavours = list(dict.fromkeys(suites.find(name).flavour for name in names))
+    names = [choice.name for choice in choices]
+    if options.against:
+        cases = against.with_reference(cases, against.parse(options.against, names))
+    if args.rounds is None:
+        options = replace(options, rounds=permutation.rounds_needed(_comparisons(cases, names, options)))
+    wanted = list(dict.fromkeys(case.suite for case in cases))
+    check.programs(wanted)
+    flavours = list(dict.fromkeys(suites.find(name).flavour for name in wanted))
     programs = workloads.build()
     kernels = _kernels(choices, args.arch, flavours, args.jobs)
     check.settings(cases, list(kernels.values()))
-    for name in names:
+    for name in wanted:
         with shown() as progress:
             progress.update(f"preparing {name}")
             suites.find(name).prepare()
-    made = engine.Plan(cases, [choice.name for choice in choices], kernels, options, programs)
+    made = engine.Plan(cases, names, kernels, options, programs)
     check.room(made.specs())
     return made
 
 
-def write_report(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> list[dict[str, Any]]:
-    """Write the report of all cases whose rounds are finished; returns its rows. Nothing if there is none."""
+def _against(
+    made: engine.Plan, complete: Sequence[plan.Case], rounds: Mapping[plan.Turn, Outcome]
+) -> dict[str, Any] | None:
+    """The comparison with the reference, if one was asked for; without verdicts."""
+    if not made.options.against:
+        return None
+    reference = against.parse(made.options.against, made.names)
+    return {
+        "base": str(reference), "order": [str(reference), against.MEASURED],
+        "results": against.rows(complete, rounds, made.names, made.options.warmup, reference),
+        "left_out": against.left_out(made.cases, reference),
+    }  # fmt: skip
+
+
+def write_report(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> dict[str, Any]:
+    """Write the report of all cases whose rounds are finished, and return it. Nothing if there is none."""
     turns = made.turns()
     missing = {turn.case for turn in turns if turn.key not in kept.finished}
     complete = [case for case in made.cases if case not in missing]
     rounds = state.outcomes(kept.finished, iter(turns))
     rows = results.rows(complete, rounds, made.names, made.options.warmup)
     if not rows:
-        return rows
-    content = document(made, rows, sys.argv[1:], cases_left=len(missing))
+        return {}
+    beside = _against(made, complete, rounds)
+    judge(rows + (beside["results"] if beside else []))
+    content = document(made, rows, sys.argv[1:], cases_left=len(missing), against=beside)
     if args.json:
         write_json(content, Path(args.json))
     if args.html:
         paths.write_file(Path(args.html), html.page(content).encode())
-    return rows
+    return content
 
 
 def main(args: argparse.Namespace) -> int:
@@ -195,7 +253,8 @@ def main(args: argparse.Namespace) -> int:
         _print_list()
         return 0
     made = _plan(args)
-    for warning in check.warnings(made.options.cpus):
+    compared = _comparisons(made.cases, made.names, made.options)
+    for warning in check.warnings(made.options.cpus, compared, made.options.rounds):
         print(f"vswap: {warning}", file=sys.stderr)
     with state.opened(made.identity(), fresh=args.fresh) as kept:
         if args.resume and not kept.finished:
@@ -212,7 +271,7 @@ def main(args: argparse.Namespace) -> int:
             if write_report(args, made, kept):
                 print("vswap: interrupted; the report has the cases that are complete", file=sys.stderr)
             raise
-        rows = write_report(args, made, kept)
-        display.show(rows, made.names)
+        content = write_report(args, made, kept)
+        display.show_report(content)
         kept.forget()
-    return int(any(row["status"] != "ok" for row in rows))
+    return int(any(row["status"] != "ok" for row in content["results"]))

@@ -31,5 +31,5 @@ def main(args: argparse.Namespace) -> int:
             print(f"note: {warning}")
     if args.html:
         paths.write_file(Path(args.html), html.page(content).encode())
-    display.show(content["results"], content["order"])
+    display.show_report(content)
     return 0

@@ -40,6 +40,7 @@ struct bench {
 	unsigned long rounds;
 	unsigned long run;		/* pages, the longest run that is put at once */
 	unsigned long store;
+	unsigned long real;		/* pages like those of programs */
 	struct mem_cgroup *memcg;	/* whose the folios are */
 	atomic_t arrived;		/* at barriers, all of them together */
 	bool stop;
@@ -69,6 +70,7 @@ struct bench_worker {
 
 	struct bench_result result;
 	struct bench_time started;
+	u64 page[PAGE_SIZE / sizeof(u64)];	/* to compare with */
 };
 
 static inline void phase_start(struct bench_worker *w)

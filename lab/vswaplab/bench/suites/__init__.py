@@ -2,17 +2,17 @@
 """The registry of suites, in the order they run and are listed. See vswaplab.bench.suite."""
 
 from vswaplab.bench.suite import Suite
-from vswaplab.bench.suites import kbuild, memhog, metadata, micro, redis, sqlite, swapped, usemem
+from vswaplab.bench.suites import held, kbuild, memhog, metadata, micro, redis, sqlite, swapped, usemem
 from vswaplab.errors import UsageError
 
 SUITES: tuple[Suite, ...] = (
-    usemem.ONE,
-    usemem.MANY,
+    *usemem.SUITES,
     memhog.SUITE,
     kbuild.SUITE,
     *redis.SUITES,
     sqlite.SUITE,
     *swapped.SUITES,
+    *held.SUITES,
     *micro.SUITES,
     *metadata.SUITES,
 )

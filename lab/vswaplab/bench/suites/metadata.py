@@ -81,6 +81,7 @@ class Metadata(Suite):
     setups = ("zswap", "disk", "disk-always")
     pressures = ("none",)
     flavour = "bench"
+    faults = False
     timeout = 3600.0
     deterministic = True
 

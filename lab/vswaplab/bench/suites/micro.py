@@ -3,7 +3,8 @@
 
 No page tables, no reclaim, devices in RAM: what differs between kernels is the layer. "alloc" to
 "release" are the phases that bench/kernel/mm/swap_bench/main.c times, for entries with data behind them;
-"alloc+free, no data" is of entries that were never written.
+"alloc+free, no data" is of entries that were never written. A page is one word repeated, so that
+compressing it costs little; in "micro-real" and "icount-real" pages are like those of programs.
 
 Instructions are those that QEMU counts (-icount shift=0) and repeat within a fraction of a
 percent. On User-Mode Linux each disabling of interrupts is a host system call and hides the rest:
@@ -16,6 +17,7 @@ from dataclasses import replace
 from vswaplab.bench import swapbench
 from vswaplab.bench.suite import Metric, Room, Suite
 from vswaplab.guest import GuestSpec
+from vswaplab.guest.spec import CPUS_MAX
 
 _MB = 1 << 20
 _SUMS = {
@@ -33,18 +35,21 @@ def _metrics(unit: str) -> tuple[Metric, ...]:
 class Micro(Suite):
     """Rounds of op=swap and op=alloc_free; a benchmark's round is one guest with all of those."""
 
-    setups = ("zswap", "zswap-disk", "disk", "disk-always")
+    setups = ("zswap", "zswap-disk", "zram", "disk", "disk-always")
     pressures = ("none",)
     flavour = "bench"
+    faults = False
 
-    def __init__(self, name: str, summary: str, *, order: int = 0, cpus: int = 1, icount: bool = False) -> None:
+    def __init__(
+        self, name: str, summary: str, *, order: int = 0, cpus: int = 1, icount: bool = False, real: bool = False
+    ) -> None:
         self.name = name
         self.summary = summary
-        self._order, self._cpus, self._icount = order, cpus, icount
+        self._order, self._cpus, self._icount, self._real = order, cpus, icount, int(real)
         self.deterministic = icount
         self._clock = "cycles" if icount else "ns"
         self.metrics = _metrics("instructions/page" if icount else "ns/page")
-        if icount or order:  # User-Mode Linux has no large folios
+        if icount or order or cpus > CPUS_MAX["um"]:  # User-Mode Linux has no large folios
             self.arches = ("x86_64",)
         self._pages = 16384 if icount else 32768 // cpus  # of each CPU
         self._rounds = swapbench.WARM_UP + (3 if icount else 5)
@@ -67,7 +72,7 @@ class Micro(Suite):
 
     def script(self, room: Room) -> str:
         """Both operations, in one go each."""
-        what = f"order={self._order} cpus={self._cpus} pages={self._pages} rounds={self._rounds}"
+        what = f"order={self._order} cpus={self._cpus} pages={self._pages} rounds={self._rounds} real={self._real}"
         return f"{swapbench.PRELUDE}begin\nrun 'op=swap {what}'\nrun 'op=alloc_free {what}'\nfinish\n"
 
     def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
@@ -82,20 +87,28 @@ class Micro(Suite):
 _ORDERS = {0: "", 4: ", folios of 64 KB", 9: ", folios of 2 MB"}
 
 
+_REAL = " of the swap layer, pages that compress 3:1 as those of programs do"
+
+
 def _suites() -> tuple[Micro, ...]:
     one = [
         Micro(f"micro{order or ''}", f"ns per page of the swap layer{text}", order=order)
         for order, text in _ORDERS.items()
     ]
-    two = [
-        Micro(f"micro{order or ''}-2cpu", f"the same, two CPUs contending{text}", order=order, cpus=2)
+    more = [
+        Micro(f"micro{order or ''}-{cpus}cpu", f"the same, {cpus} CPUs contending{text}", order=order, cpus=cpus)
+        for cpus in (2, 4)
         for order, text in _ORDERS.items()
     ]
     counted = [
         Micro(f"icount{order or ''}", f"instructions per page of the swap layer{text}", order=order, icount=True)
         for order, text in _ORDERS.items()
     ]
-    return (*one, *two, *counted)
+    real = [
+        Micro("micro-real", f"ns per page{_REAL}", real=True),
+        Micro("icount-real", f"instructions per page{_REAL}", icount=True, real=True),
+    ]
+    return (*one, *more, *counted, *real)
 
 
 SUITES = _suites()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is done with memory that is swapped out: touching, forking, ending, swapoff; and tmpfs."""
+"""What is done with memory that is swapped out: touching, forking, ending; and tmpfs."""
 
 from collections.abc import Mapping
 
-from vswaplab.bench.suite import Metric, Room, Suite, mb, timed, verified
+from vswaplab.bench.suite import Metric, Room, Suite, mb, verified
 
 TOUCHES = 20_000  # pages; enough for a percentile of 99.9
 
@@ -69,48 +69,6 @@ class Fork(Suite):
         return {"fork": found["fork_us"], "child's exit": found["child_exit_us"]}
 
 
-class Swapoff(Suite):
-    """swapoff while a process has everything on the device, filled in random order.
-
-    Its group's limit is lifted first and the machine has memory for all of it: the time is the cost of
-    finding the pages, reading and re-pointing them, not of swapping something else out.
-    """
-
-    name = "swapoff"
-    summary = "swapoff of a device with a process's memory on it, RAM for all of it"
-    metrics = (Metric("swapoff", "s"), Metric("rate", "pages/s", lower_is_better=False))
-    times = 1.0
-    setups = ("disk", "disk-always", "zswap-disk")
-    without = ("zswap",)  # no device that could be taken away
-    pressures = ("memcg",)
-
-    def script(self, room: Room) -> str:
-        """Device slots in use are counted right before."""
-        return f"""
-rm -f /run/ready /run/go
-limited swapped --mode hold -R --ready-file /run/ready --wait-file /run/go \\
-  --json=$RESULTS/out.json {mb(self.working_set(room))} & held=$!
-while [ ! -e /run/ready ]; do
-  kill -0 $held 2>/dev/null || fail "the process that holds the memory ended"
-  sleep 0.1
-done
-device=$(awk 'NR == 2 {{ print $1 }}' /proc/swaps)
-[ -n "$device" ] || fail "there is no swap device"
-[ ! -e $CG/memory.max ] || echo max > $CG/memory.max
-begin
-stopwatch --json=$RESULTS/time.json -- swapoff $device || fail "swapoff failed"
-finish
-touch /run/go
-wait $held
-"""
-
-    def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
-        """Pages that were swapped out when it began, over its time."""
-        found = verified(files)
-        seconds = timed(files)["seconds"]
-        return {"swapoff": seconds, "rate": found["swapped_bytes"] / 4096 / seconds}
-
-
 class Tmpfs(Suite):
     """A file in tmpfs that is larger than RAM, written in sequence and read back."""
 
@@ -138,4 +96,4 @@ finish
         return {"write": found["write_mb_s"], "read": found["read_mb_s"], "remove": found["remove_us"]}
 
 
-SUITES = (Touch(), Exit(), Fork(), Swapoff(), Tmpfs())
+SUITES = (Touch(), Exit(), Fork(), Tmpfs())

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is done around a process that holds its memory: swapoff, looking at what is left, reclaim and refault."""
+
+from collections.abc import Mapping
+
+from vswaplab.bench.suite import Metric, Room, Suite, Unverified, mb, timed, verified
+
+_RELEASE = """touch /run/go
+wait $held
+"""
+
+
+def _hold(runner: str, size: int, options: str = "") -> str:
+    """Shell text that goes on when the process has filled its memory, and had it swapped out."""
+    return f"""
+rm -f /run/ready /run/go
+{runner} swapped --mode hold {options} --ready-file /run/ready --wait-file /run/go \\
+  --json=$RESULTS/out.json {mb(size)} & held=$!
+while [ ! -e /run/ready ]; do
+  kill -0 $held 2>/dev/null || fail "the process that holds the memory ended"
+  sleep 0.1
+done
+"""
+
+
+class Swapoff(Suite):
+    """swapoff while a process has everything on the device, filled in random order.
+
+    Its group's limit is lifted first and the machine has memory for all of it: the time is the cost of
+    finding the pages, reading and re-pointing them, not of swapping something else out.
+    """
+
+    name = "swapoff"
+    summary = "swapoff of a device with a process's memory on it, RAM for all of it"
+    metrics = (Metric("swapoff", "s"), Metric("rate", "pages/s", lower_is_better=False))
+    times = 1.0
+    setups = ("disk", "disk-always", "zswap-disk")
+    without = ("zswap",)  # no device that could be taken away
+    pressures = ("memcg",)
+
+    def script(self, room: Room) -> str:
+        """Device slots in use are counted right before."""
+        return f"""{_hold("limited", self.working_set(room), "-R")}
+device=$(awk 'NR == 2 {{ print $1 }}' /proc/swaps)
+[ -n "$device" ] || fail "there is no swap device"
+[ ! -e $CG/memory.max ] || echo max > $CG/memory.max
+begin
+stopwatch --json=$RESULTS/time.json -- swapoff $device || fail "swapoff failed"
+finish
+{_RELEASE}"""
+
+    def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
+        """Pages that were swapped out when it began, over its time."""
+        found = verified(files)
+        seconds = timed(files)["seconds"]
+        return {"swapoff": seconds, "rate": found["swapped_bytes"] / 4096 / seconds}
+
+
+class LeftOver(Suite):
+    """The machine's memory that is left when a working set larger than it is swapped out.
+
+    What is gone is the kernel's own, compressed pages, and what describes them: wherever a set-up keeps
+    them, and whether or not somebody is charged for them. The page cache is dropped, so that it does not
+    matter what was read before.
+    """
+
+    name = "leftover"
+    summary = "memory that is left when the working set is swapped out"
+    metrics = (
+        Metric("MemFree", "MB", lower_is_better=False),
+        Metric("MemAvailable", "MB", lower_is_better=False),
+    )
+    times = 1.5
+
+    def script(self, room: Room) -> str:
+        """Counters of single CPUs are added up before they are read."""
+        return f"""{_hold("limited", self.working_set(room))}
+echo 1 > /proc/sys/vm/drop_caches; cat /proc/sys/vm/stat_refresh
+cat /proc/meminfo > $RESULTS/meminfo
+{_RELEASE}"""
+
+    def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
+        """Two lines of /proc/meminfo."""
+        verified(files)
+        rows = dict(line.split(":", 1) for line in files["meminfo"].splitlines())
+        return {metric.name: int(rows[metric.name].split()[0]) / 1024 for metric in self.metrics}
+
+
+RECLAIM_TRIES = 20
+RESIDENT = 0.02  # of the memory, that may stay: pages on their way to a device, and the program itself
+
+
+class Refault(Suite):
+    """Published: 1 GB that compresses, swapped out by memory.reclaim, read back and verified.
+
+    Here it fits into memory, so that nothing is swapped out while it comes in.
+    """
+
+    name = "refault"
+    summary = "memory.reclaim, then read all of it back and verify (1 GB)"
+    metrics = (
+        Metric("reclaim", "s"),
+        Metric("refault", "s"),
+        Metric("refault rate", "pages/s", lower_is_better=False),
+    )
+    times = 0.5
+
+    def script(self, room: Room) -> str:
+        """In the group with the limit, or in one without."""
+        size = self.working_set(room)
+        return f"""
+group=${{CG:-/sys/fs/cgroup/bench}}
+[ -d $group ] || mkdir $group || fail "no control group"
+grouped() {{ ( echo 0 > $group/cgroup.procs && exec "$@" ); }}
+cat > /run/reclaim <<'END'
+for try in $(seq {RECLAIM_TRIES}); do
+  awk '$1 == "anon" {{ exit ($2 > {int(size * RESIDENT)}) }}' $1/memory.stat && exit 0
+  echo {size} > $1/memory.reclaim
+done 2>/dev/null
+exit 0
+END
+{_hold("grouped", size, "--stay")}
+begin
+stopwatch --json=$RESULTS/time.json -- sh /run/reclaim $group
+{_RELEASE}finish
+"""
+
+    def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
+        """Raises Unverified as well when memory.reclaim left much of it where it was."""
+        found, reclaim = verified(files), timed(files)["seconds"]
+        out, size = found["swapped_bytes"], found["bytes"]
+        if out < size * (1 - 2 * RESIDENT):
+            raise Unverified(f"memory.reclaim swapped out {out >> 20} of {size >> 20} MB")
+        seconds = found["check_seconds"]
+        return {"reclaim": reclaim, "refault": seconds, "refault rate": out / 4096 / seconds}
+
+
+SUITES = (Swapoff(), LeftOver(), Refault())
