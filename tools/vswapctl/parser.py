@@ -98,8 +98,6 @@ def build() -> Parser:
     where = export.add_mutually_exclusive_group()
     where.add_argument("--output", metavar="FILE", help="replace FILE in one step, for a textfile collector")
     where.add_argument("--listen", metavar="ADDRESS:PORT", help="serve http://ADDRESS:PORT/metrics until Ctrl-C")
-    export.add_argument(
-        "--any-address", action="store_true", help="let --listen take any address, not only loopback"
-    )
+    export.add_argument("--any-address", action="store_true", help="let others than this machine connect")
     export.add_argument("--groups", type=positive_count, metavar="N", help="add the N groups that swap most")
     return parser
