@@ -84,8 +84,11 @@ def run(args: argparse.Namespace, kernel: Kernel, call: swapoff.Call = swapoff.s
     snap = snapshot.take(kernel)
     device = find(kernel, args.device)
     name, space = printable(device.name), room(snap, device)
-    print(f"{name}: {size(device.used)} to move; room for {size(space.all)}: {size(space.zswap)} in zswap, "
-          f"{size(space.devices)} on other devices, {size(space.ram)} in RAM", flush=True)  # fmt: skip
+    print(
+        f"{name}: {size(device.used)} to move; room for {size(space.all)}: {size(space.zswap)} in zswap, "
+        f"{size(space.devices)} on other devices, {size(space.ram)} in RAM",
+        flush=True,
+    )
     if device.used > space.all and not args.force:
         raise CtlError(f"not enough room for what is on {name}: end programs, add swap, or use --force")
     if args.dry_run:

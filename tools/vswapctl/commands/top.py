@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl top"""
+
+import argparse
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from vswapctl import cgroups, frame, rates, snapshot
+from vswapctl.errors import OK, CannotRead, UsageError
+from vswapctl.kernel import Kernel
+
+LOOK = 0.25  # seconds after which a new size of the terminal is noticed
+
+
+@contextmanager
+def keys_at_once() -> Iterator[None]:
+    """Get keys without Enter and without an echo; the terminal is as before at the end."""
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def pressed_q(seconds: float) -> bool:
+    """Wait for a key; whether it was q, or the terminal has gone."""
+    if not select.select([sys.stdin], [], [], max(0.0, seconds))[0]:
+        return False
+    keys = os.read(sys.stdin.fileno(), 64)
+    return not keys or b"q" in keys.lower()
+
+
+class Screen:
+    """What is shown, and how."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.top = cgroups.mount_point(kernel)
+        self.history = frame.History()
+        self.before: tuple[dict[str, int], float] | None = None
+        utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        self.marks = frame.BLOCKS if utf8 else frame.PLAIN
+        self.measure()
+
+    def measure(self) -> None:
+        """Read everything once more."""
+        self.snap = snapshot.take(self.kernel)
+        now = time.monotonic()
+        if self.before:
+            self.history.add(rates.between(self.before[0], self.snap.vmstat, now - self.before[1]))
+        self.before = self.snap.vmstat, now
+        self.usages = cgroups.usages(self.kernel, self.top) if self.top else []
+
+    def text(self, width: int, height: int) -> str:
+        """The whole screen."""
+        return "\n".join(frame.lines(self.snap, self.history, self.usages, width, height, self.marks))
+
+
+def run(args: argparse.Namespace, kernel: Kernel) -> int:
+    """Show it until q, Ctrl-C, or the last of the updates that were asked for."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("top needs a terminal; 'vswapctl status --interval 1' does not")
+    try:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+    except ImportError:
+        raise CannotRead(
+            "top needs the Python package rich: apt install python3-rich, or pip install rich"
+        ) from None
+
+    console = Console()
+    screen = Screen(kernel)
+
+    def shown() -> Text:
+        return Text(screen.text(*console.size), no_wrap=True, overflow="crop")
+
+    updates = 0
+    with keys_at_once(), Live(shown(), console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(shown(), refresh=True)
+            updates += 1
+            if args.count and updates >= args.count:
+                return OK
+            end, size = time.monotonic() + args.interval, console.size
+            while time.monotonic() < end:
+                if pressed_q(min(LOOK, end - time.monotonic())):
+                    return OK
+                if console.size != size:
+                    size = console.size
+                    live.update(shown(), refresh=True)
+            screen.measure()
