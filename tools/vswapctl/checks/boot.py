@@ -2,10 +2,12 @@
 """What turns zswap or virtual swap off at the next boot."""
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from vswapctl.doctor import Check, Finding, Machine
 from vswapctl.kernel import Kernel
+from vswapctl.units import printable
 
 ETC = "/etc/systemd/zram-generator.conf"
 # The first of them that is there counts, and drop-ins of all directories.
@@ -19,9 +21,10 @@ RULES = (
 )
 TMPFILES = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d")
 OFF = re.compile(r"(?i)\bzswap[./]enabled=(0|n|off)\b")
-TURNS_OFF = re.compile(
-    r"""(?i)echo\s+["']?(0|n)\b.*zswap/parameters/enabled|zswap/parameters/enabled\S*\s.*\b(0|n)\b"""
+BY_UDEV = re.compile(
+    r"""(?i)echo\s+["']?(0|n)\b[^;]*zswap/parameters/enabled|zswap.*ATTR\{parameters/enabled\}="(0|n)" """.strip()
 )
+BY_TMPFILES = re.compile(r"(?i)\s*w\S*\s+\S*/zswap/parameters/enabled(\s+\S+){4}\s+(0|n)\s*$")
 SECTION = re.compile(r"\s*\[zram\d+\]")
 
 
@@ -54,7 +57,7 @@ def zram_generator(machine: Machine) -> Iterator[Finding]:
         yield Finding("zram-generator", f"{path} makes a zram disk at boot and turns zswap off", commands)
 
 
-def _rules(kernel: Kernel, tops: tuple[str, ...], suffix: str) -> Iterator[tuple[str, str]]:
+def _rules(kernel: Kernel, tops: tuple[str, ...], suffix: str, off: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     seen = set()
     for top in tops:
         for name in kernel.names(top):
@@ -62,19 +65,19 @@ def _rules(kernel: Kernel, tops: tuple[str, ...], suffix: str) -> Iterator[tuple
                 continue
             seen.add(name)  # the same name in a later directory is not used
             lines = (line for line in kernel.lines(f"{top}/{name}") if not line.lstrip().startswith("#"))
-            if any(TURNS_OFF.search(line) for line in lines):
-                yield f"{top}/{name}", name
+            if any(off.search(line) for line in lines):
+                yield printable(f"{top}/{name}"), shlex.quote(printable(name))
 
 
 def rules(machine: Machine) -> Iterator[Finding]:
     """Rules of udev or tmpfiles.d that write to zswap's switch."""
-    for path, name in _rules(machine.kernel, RULES, ".rules"):
+    for path, name in _rules(machine.kernel, RULES, ".rules", BY_UDEV):
         yield Finding(
             "udev-rule",
             f"{path} turns zswap off",
             [f"sudo ln -sf /dev/null /etc/udev/rules.d/{name}", "sudo udevadm control --reload"],
         )
-    for path, name in _rules(machine.kernel, TMPFILES, ".conf"):
+    for path, name in _rules(machine.kernel, TMPFILES, ".conf", BY_TMPFILES):
         yield Finding("tmpfiles", f"{path} turns zswap off", [f"sudo ln -sf /dev/null /etc/tmpfiles.d/{name}"])
 
 

@@ -37,15 +37,16 @@ def unused_file(machine: Machine) -> Iterator[Finding]:
     for device in machine.snap.devices:
         # With something on it, it takes what does not compress, or what is old.
         if device.kind == "file" and not device.used and machine.snap.vmstat.get("vswap_slot_alloc", 0) == 0:
-            name = shlex.quote(printable(device.name))
+            name, line = printable(device.name), f"\\|^{printable(device.name)}[[:space:]]|d"
+            quoted = shlex.quote(name)
             yield Finding(
                 "swapfile-unused",
                 f"{name} ({size(device.size)}) has not been needed since boot: zswap does without a file. "
                 "Keep it if data that does not compress may have to be swapped out",
                 [
-                    f"sudo vswapctl drain {name}",
-                    f"sudo sed -i '\\|^{name}[[:space:]]|d' /etc/fstab",
-                    f"sudo rm {name}",
+                    f"sudo vswapctl drain {quoted}",
+                    f"sudo sed -i {shlex.quote(line)} /etc/fstab",
+                    f"sudo rm {quoted}",
                 ],
             )
 

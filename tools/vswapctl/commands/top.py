@@ -65,6 +65,16 @@ class Screen:
 
 def run(args: argparse.Namespace, kernel: Kernel) -> int:
     """Show it until q, Ctrl-C, or the last of the updates that were asked for."""
+    try:
+        return watch(args, kernel)
+    except KeyboardInterrupt as error:
+        if type(error) is KeyboardInterrupt:  # Ctrl-C is a way to leave; SIGTERM is reported
+            return OK
+        raise
+
+
+def watch(args: argparse.Namespace, kernel: Kernel) -> int:
+    """The same, with Ctrl-C as an exception."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("top needs a terminal; 'vswapctl status --interval 1' does not")
     try:
