@@ -25,7 +25,7 @@ OURS = (
     "vswap_slot_free 0\nvswap_evacuate 0\nvswap_overtake 0\nvswap_refuse 12\n"
 )
 SWAPS = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
-CRYPTO = "name         : lzo\ndriver       : lzo-scomp\ntype         : scomp\n\nname         : zstd\ntype         : acomp\n"
+CRYPTO = "name         : lzo\ndriver       : lzo-scomp\ntype         : scomp\n\nname         : zstd\n"
 SMAPS = """\
 00010000-00014000 rw-p 00000000 00:00 0                                  [heap]
 Size:                 16 kB

@@ -81,7 +81,7 @@ def rules(machine: Machine) -> Iterator[Finding]:
         yield Finding("tmpfiles", f"{path} turns zswap off", [f"sudo ln -sf /dev/null /etc/tmpfiles.d/{name}"])
 
 
-def _without(kernel: Kernel, word: str) -> list[str]:
+def without(kernel: Kernel, word: str) -> list[str]:
     """Remove a word from the kernel's command line for good, the way this distribution does it."""
     pattern = word.replace(".", r"\.")
     if kernel.exists("/usr/sbin/grubby") or kernel.exists("/usr/bin/grubby"):
@@ -97,13 +97,13 @@ def command_line(machine: Machine) -> Iterator[Finding]:
     for word in (machine.kernel.text("/proc/cmdline") or "").split():
         if OFF.fullmatch(word):
             yield Finding(
-                "cmdline-zswap", f"the boot parameter {word} turns zswap off", _without(machine.kernel, word)
+                "cmdline-zswap", f"the boot parameter {word} turns zswap off", without(machine.kernel, word)
             )
         elif word == "vswap=never" and machine.virtual:
             yield Finding(
                 "cmdline-vswap",
                 "the boot parameter vswap=never turns virtual swap off",
-                _without(machine.kernel, word),
+                without(machine.kernel, word),
             )
 
 

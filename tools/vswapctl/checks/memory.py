@@ -24,7 +24,7 @@ def _nothing_on_disk(machine: Machine) -> bool:
 def page_cluster(machine: Machine) -> Iterator[Finding]:
     """Reading neighbours ahead gains nothing in memory. Virtual swap does not do it for pages in zswap."""
     value = machine.sysctl("page-cluster")
-    zram = bool(machine.snap.devices) and _only_in_memory(machine)
+    zram = bool(machine.snap.devices) and _only_in_memory(machine) and not machine.zswap_on
     if value and (zram or _nothing_on_disk(machine)):
         yield Finding(
             "page-cluster",

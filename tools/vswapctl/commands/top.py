@@ -8,12 +8,16 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from vswapctl import cgroups, frame, rates, snapshot
 from vswapctl.errors import OK, CannotRead, UsageError
 from vswapctl.kernel import Kernel
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LOOK = 0.25  # seconds after which a new size of the terminal is noticed
 
@@ -92,18 +96,29 @@ def watch(args: argparse.Namespace, kernel: Kernel) -> int:
     def shown() -> Text:
         return Text(screen.text(*console.size), no_wrap=True, overflow="crop")
 
+    live = Live(shown(), console=console, screen=True, auto_refresh=False)
+    with keys_at_once():
+        try:  # not "with live": a signal in its start would leave the terminal as it is then
+            live.start()
+            follow(args, screen, console, lambda: live.update(shown(), refresh=True))
+        finally:
+            live.stop()
+    return OK
+
+
+def follow(args: argparse.Namespace, screen: Screen, console: "Console", show: Callable[[], None]) -> None:
+    """Show it again and again, until q or the last update."""
     updates = 0
-    with keys_at_once(), Live(shown(), console=console, screen=True, auto_refresh=False) as live:
-        while True:
-            live.update(shown(), refresh=True)
-            updates += 1
-            if args.count and updates >= args.count:
-                return OK
-            end, size = time.monotonic() + args.interval, console.size
-            while time.monotonic() < end:
-                if pressed_q(min(LOOK, end - time.monotonic())):
-                    return OK
-                if console.size != size:
-                    size = console.size
-                    live.update(shown(), refresh=True)
-            screen.measure()
+    while True:
+        show()
+        updates += 1
+        if args.count and updates >= args.count:
+            return
+        end, size = time.monotonic() + args.interval, console.size
+        while time.monotonic() < end:
+            if pressed_q(min(LOOK, end - time.monotonic())):
+                return
+            if console.size != size:
+                size = console.size
+                show()
+        screen.measure()
