@@ -5,11 +5,7 @@ from typing import Any
 
 from vswapctl import rates
 from vswapctl.snapshot import Snapshot
-from vswapctl.units import PAGE
-
-
-def _bytes(pages: int | None) -> int | None:
-    return None if pages is None else pages * PAGE
+from vswapctl.units import in_bytes
 
 
 def _virtual(snap: Snapshot) -> dict[str, Any] | None:
@@ -20,11 +16,11 @@ def _virtual(snap: Snapshot) -> dict[str, Any] | None:
         "mode": slots.mode,
         "slots_used": slots.used,
         "slots_max": slots.max,
-        "zero_bytes": _bytes(slots.zero),
-        "zswap_bytes": _bytes(slots.zswap),
-        "device_bytes": _bytes(slots.device),
-        "cached_bytes": _bytes(slots.cached),
-        "refused_bytes": _bytes(slots.refused),
+        "zero_bytes": in_bytes(slots.zero),
+        "zswap_bytes": in_bytes(slots.zswap),
+        "device_bytes": in_bytes(slots.device),
+        "cached_bytes": in_bytes(slots.cached),
+        "refused_bytes": in_bytes(slots.refused),
         "metadata_bytes": slots.metadata,
     }
 

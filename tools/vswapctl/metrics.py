@@ -7,6 +7,7 @@ from typing import NamedTuple
 from vswapctl import rates
 from vswapctl.cgroups import Usage
 from vswapctl.snapshot import Snapshot
+from vswapctl.units import in_bytes
 
 Labels = Mapping[str, str]
 Value = tuple[Labels, float]
@@ -34,12 +35,13 @@ def _virtual(snap: Snapshot) -> list[Metric]:
     found = [_gauge("vswap_available", "1 if the kernel has virtual swap.", int(slots is not None))]
     if slots is None:
         return found
-    backings = (("zero", slots.zero), ("zswap", slots.zswap), ("device", slots.device), ("cached", slots.cached))
+    counts = {"zero": slots.zero, "zswap": slots.zswap, "device": slots.device, "cached": slots.cached}
+    backings = [(name, in_bytes(count)) for name, count in counts.items()]
     modes = [(mode, int(mode == slots.mode)) for mode in ("never", "auto", "always")]
     return found + [
         _by("vswap_mode", "1 for the mode that is set.", "mode", modes),
-        _by("vswap_slots", "Virtual slots in use, pages, by where the page is.", "backing", backings),
-        _gauge("vswap_slots_refused", "Of the cached, those that do not compress.", slots.refused),
+        _by("vswap_slot_bytes", "Pages with virtual slots, by where the page is.", "backing", backings),
+        _gauge("vswap_refused_bytes", "Of the cached, those that do not compress.", in_bytes(slots.refused)),
         _gauge("vswap_slots_max", "Virtual slots there can be.", slots.max),
         _gauge("vswap_metadata_bytes", "Memory that describes virtual slots.", slots.metadata),
     ]

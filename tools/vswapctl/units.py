@@ -18,9 +18,14 @@ def size(count: float | None) -> str:
     return f"{value:.1f} TB"
 
 
+def in_bytes(count: int | None) -> int | None:
+    """Pages in bytes; None stays unknown."""
+    return None if count is None else count * PAGE
+
+
 def pages(count: int | None) -> str:
     """Pages as a size."""
-    return size(None if count is None else count * PAGE)
+    return size(in_bytes(count))
 
 
 def percent(part: float | None, whole: float | None) -> str:
