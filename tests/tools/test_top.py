@@ -86,7 +86,7 @@ def terminal(ours: Path) -> Iterator[Terminal]:
     made.close()
 
 
-@pytest.mark.parametrize("key", [b"q", b"Q", b"\x03"], ids=["q", "Q", "ctrl-c"])
+@pytest.mark.parametrize("key", [b"q", b"Q", b"\x03", b"\x1aq"], ids=["q", "Q", "ctrl-c", "ctrl-z"])
 def test_leaving(terminal: Terminal, key: bytes) -> None:
     terminal.read(b"q quits")
     assert ALTERNATE in terminal.seen and b"/user.slice/shell" in terminal.seen and b"mode auto" in terminal.seen

@@ -78,7 +78,7 @@ def remarks(info: Info) -> list[str]:
     found = []
     swap, zswap = info.tightest("memory.swap.max"), info.tightest("memory.zswap.max")
     if swap and swap.limit == 0:
-        found.append(_not_swapped(info, swap, zswap))
+        found.append(_not_swapped(info, swap))
     elif swap and swap.left == 0:
         found.append(f"{swap.group} has reached its memory.swap.max: no more goes to devices")
     if zswap and zswap.limit == 0:
@@ -92,13 +92,19 @@ def remarks(info: Info) -> list[str]:
     return [printable(text) for text in found]
 
 
-def _not_swapped(info: Info, swap: Hold, zswap: Hold | None) -> str:
-    text = f"memory.swap.max of {swap.group} is 0: "
+def _not_swapped(info: Info, swap: Hold) -> str:
+    """What a memory.swap.max of 0 means depends on whether somebody has written to memory.zswap.max."""
     if not info.virtual:
-        return text + "nothing of it is swapped, not to zswap either"
-    if zswap and zswap.limit and zswap.group == swap.group or info.current["memory.zswap.current"]:
-        return text + "zswap may be used, and no device"
-    return text + "it is not swapped, unless 'max' was written to its memory.zswap.max, which cannot be seen"
+        return f"memory.swap.max of {swap.group} is 0: nothing of it is swapped, not to zswap either"
+    written = {hold.group for hold in info.holds if hold.file == "memory.zswap.max" and hold.limit}
+    closed = [hold.group for hold in info.holds if hold.file == "memory.swap.max" and not hold.limit]
+    unknown = [group for group in closed if group not in written]
+    if not unknown or info.current["memory.zswap.current"]:
+        return f"memory.swap.max of {swap.group} is 0: zswap may be used, and no device"
+    return (
+        f"memory.swap.max of {unknown[0]} is 0: it is not swapped, "
+        "unless 'max' was written to its memory.zswap.max, which cannot be seen"
+    )
 
 
 def _limit(value: Limit) -> str:

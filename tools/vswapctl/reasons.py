@@ -16,11 +16,11 @@ def _settings(snap: Snapshot) -> list[str]:
     found = []
     if not snap.devices:
         found.append("there is no swap device: nothing of it is on one")
-    where = "goes to a device" if snap.devices else "is in RAM: nothing can be swapped out"
+    now = "what is swapped out now goes to a device" if snap.devices else "nothing can be swapped out"
     if snap.zswap is None:
-        found.append(f"this kernel has no zswap: everything {where}")
+        found.append(f"this kernel has no zswap: {now}")
     elif not snap.zswap.enabled:
-        found.append(f"zswap is off: everything from now on {where}")
+        found.append(f"zswap is off: {now}")
     if snap.slots and snap.slots.mode == "never":
         found.append("the mode is never: a page in zswap takes space on a device, as on mainline")
     return found

@@ -13,6 +13,8 @@ def notes(machine: doctor.Machine) -> list[str]:
     found = []
     if not machine.virtual:
         found.append("this kernel has no virtual swap (CONFIG_VSWAP): zswap needs a swap device")
+    if not machine.virtual and not machine.snap.devices:
+        found.append("there is no swap device: nothing can be swapped out, swapon(8) adds one")
     if machine.top is None:
         found.append("no cgroup v2 with the memory controller: groups were not looked at")
     found += [f"{name}: needs root" for name in machine.kernel.denied]
@@ -22,7 +24,7 @@ def notes(machine: doctor.Machine) -> list[str]:
 def run(args: argparse.Namespace, kernel: Kernel) -> int:
     """Print what was found; 1 if there is something."""
     machine = doctor.examine(kernel)
-    findings, remarks = doctor.findings(machine), None
+    findings = doctor.findings(machine)
     remarks = notes(machine)
     if args.json:
         import json

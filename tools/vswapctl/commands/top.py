@@ -4,6 +4,7 @@
 import argparse
 import os
 import select
+import signal
 import sys
 import termios
 import time
@@ -24,13 +25,18 @@ LOOK = 0.25  # seconds after which a new size of the terminal is noticed
 
 @contextmanager
 def keys_at_once() -> Iterator[None]:
-    """Get keys without Enter and without an echo; the terminal is as before at the end."""
+    """Get keys without Enter and without an echo; the terminal is as before at the end.
+
+    Ctrl-Z does nothing: a stopped process would leave the terminal to the shell as it is here.
+    """
     before = termios.tcgetattr(sys.stdin)
+    stop = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     tty.setcbreak(sys.stdin)
     try:
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGTSTP, stop)
 
 
 def pressed_q(seconds: float) -> bool:
@@ -91,6 +97,8 @@ def watch(args: argparse.Namespace, kernel: Kernel) -> int:
         ) from None
 
     console = Console()
+    if console.is_dumb_terminal:
+        raise UsageError("top needs a terminal that can move its cursor, and TERM says that this one cannot")
     screen = Screen(kernel)
 
     def shown() -> Text:
