@@ -123,6 +123,13 @@ def test_programs(ours: Path, tmp_path: Path) -> None:
     assert os.access(PROGRAM, os.X_OK)
 
 
+def test_terminal_without_unicode(ours: Path) -> None:
+    fakes.write(ours, {"/proc/swaps": fakes.swaps(("/sw\u00e4p", "file", 1, 0, 1))})
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = program(str(PROGRAM), "--root", str(ours), "status", env=env)
+    assert ran.returncode == 0 and "/sw?p" in ran.stdout
+
+
 def test_reader_goes_away(ours: Path) -> None:
     text = f"{sys.executable} {PROGRAM} --root {ours} status | true; exit ${{PIPESTATUS[0]}}"
     ran = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False)

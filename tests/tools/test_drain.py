@@ -54,6 +54,20 @@ def test_progress_line(ours: Path) -> None:
     assert progress.line(20 << 20, 1.0).endswith("time left unknown")
 
 
+def test_progress_on_a_terminal(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, rewritten; and none once the device has gone."""
+    kernel = Kernel(str(ours))
+    progress = drain.Progress(kernel, drain.find(kernel, DEVICE))
+    progress.terminal = True
+    progress()
+    progress()
+    (ours / "proc/swaps").write_text(fakes.SWAPS)
+    progress()
+    progress.end()
+    out = capsys.readouterr().out
+    assert out.count("\r\033[K0 B of 20.0 MB (0 %)") == 2 and out.count("\n") == 1
+
+
 def test_interrupted(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C goes to the system call as a signal; the device stays."""
     threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -62,6 +62,14 @@ def test_labels_are_quoted(ours: Path, ctl: Ran) -> None:
     assert list(samples["vswap_device_size_bytes"]) == [(("device", '/a"b\\c\nd'),)]
 
 
+def test_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
+    directory = ours / "sys/fs/cgroup" / os.fsdecode(b"x\xff")
+    directory.mkdir()
+    (directory / "memory.swap.current").write_text("4096\n")
+    samples, _ = promtext.parse(ctl(ours, "export", "--groups", "9")[1])
+    assert (("group", "/x?"),) in samples["vswap_group_swap_bytes"]
+
+
 def test_file(ours: Path, ctl: Ran, tmp_path: Path) -> None:
     """It is replaced, not rewritten; anybody may read it; nothing else is left behind."""
     path = tmp_path / "metrics" / "vswap.prom"

@@ -104,6 +104,17 @@ def test_usages_are_without_inner_groups(ours: Path) -> None:
     ]  # fmt: skip
 
 
+def test_deep_groups(ours: Path, ctl: Ran) -> None:
+    """Whoever nests groups without end does not stop the tool."""
+    name = "/deep"
+    for _ in range(300):
+        name += "/a"
+    fakes.write(ours, fakes.group(name, memory_swap_max=0))
+    for words in (["export", "--groups", "9"], ["doctor"], ["cgroup", name]):
+        code, _, err = ctl(ours, *words)
+        assert (code, err) == (0, ""), words
+
+
 def test_why(ours: Path, ctl: Ran) -> None:
     code, out, err = ctl(ours, "why", "77")
     assert (code, err) == (0, "")

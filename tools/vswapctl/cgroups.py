@@ -7,6 +7,8 @@ from typing import NamedTuple
 from vswapctl.kernel import Kernel
 
 Limit = int | str | None  # bytes, "max", or not there
+# Anybody may nest groups of his own; below that depth they are part of the group above.
+MOST_DEPTH = 64
 
 
 def mount_point(kernel: Kernel) -> str | None:
@@ -35,11 +37,15 @@ class Usage(NamedTuple):
         return self.swap + self.zswap
 
 
+def _inner(kernel: Kernel, top: str, group: str) -> list[str]:
+    return kernel.directories(f"{top}{group}") if group.count("/") < MOST_DEPTH else []
+
+
 def _walk(kernel: Kernel, top: str, group: str, found: list[Usage]) -> Usage:
     swap = kernel.number(f"{top}{group}/memory.swap.current") or 0
     zswap = kernel.number(f"{top}{group}/memory.zswap.current") or 0
     inner_swap = inner_zswap = 0
-    for name in kernel.directories(f"{top}{group}"):
+    for name in _inner(kernel, top, group):
         inner = _walk(kernel, top, f"{group}/{name}", found)
         inner_swap += inner.swap
         inner_zswap += inner.zswap
@@ -59,7 +65,7 @@ def usages(kernel: Kernel, top: str) -> list[Usage]:
 def groups(kernel: Kernel, top: str, group: str = "") -> list[str]:
     """All groups below one, parents before children."""
     found = []
-    for name in kernel.directories(f"{top}{group}"):
+    for name in _inner(kernel, top, group):
         inner = f"{group}/{name}"
         found += [inner, *groups(kernel, top, inner)]
     return found

@@ -2,6 +2,7 @@
 """The only place that ends with an exit code: every failure is one line on stderr."""
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -40,6 +41,8 @@ def main(words: Sequence[str]) -> int:
     """Run the command line and turn every failure into one line on stderr and a code."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to fail
     try:
         return run(words)
     except CtlError as error:

@@ -97,7 +97,8 @@ def collect(snap: Snapshot, groups: Iterable[Usage] = ()) -> list[Metric]:
 
 
 def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    valid = text.encode("utf-8", "replace").decode()  # a group's name may be no UTF-8
+    return valid.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def render(metrics: Iterable[Metric]) -> str:

@@ -25,6 +25,7 @@ def _child(call: Call, path: str) -> None:
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         code = min(call(path), 254)
     finally:
         os._exit(code)
