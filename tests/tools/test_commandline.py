@@ -108,6 +108,21 @@ def test_completion() -> None:
     assert completed("--root", "/pro") == {"/proc"} and completed("top", "--count", "") == set()
 
 
+def test_completion_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of groups and of swap files are data, whatever is in them."""
+    hostile = f"x$(touch {tmp_path.name})`touch b`"
+    (tmp_path / "cgroup" / hostile).mkdir(parents=True)
+    (tmp_path / "swaps").write_text("Filename\n/x$(touch${IFS}c)\tfile 1 0 1\n/dev/vda2 partition 1 0 1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VSWAPCTL_CGROUPS", str(tmp_path / "cgroup"))
+    monkeypatch.setenv("VSWAPCTL_SWAPS", str(tmp_path / "swaps"))
+    assert " ".join(sorted(completed("cgroup", "x"))) == " ".join(sorted(hostile.split()))
+    assert completed("drain", "/") == {"/x$(touch${IFS}c)", "/dev/vda2"} and completed("drain", "/d") == {
+        "/dev/vda2"
+    }
+    assert sorted(os.listdir(tmp_path)) == ["cgroup", "swaps"] and os.listdir("cgroup") == [hostile]
+
+
 def program(*words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, **more)
 

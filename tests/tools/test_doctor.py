@@ -113,6 +113,12 @@ def test_no_finding(ours: Path, files: Files) -> None:
 def test_mainline(tmp_path: Path) -> None:
     """zram alone is as it should be, but for readahead; zswap that has written nothing, too."""
     assert list(found(fakes.mainline_zram(tmp_path / "zram"))) == ["page-cluster"]
+    fakes.write(tmp_path / "zram", {
+        "/usr/lib/systemd/zram-generator.conf": "[zram0]\n",
+        "/proc/cmdline": "zswap.enabled=0\n",
+        "/etc/tmpfiles.d/z.conf": "w /sys/module/zswap/parameters/enabled - - - - N\n",
+    })  # fmt: skip
+    assert list(found(tmp_path / "zram")) == ["page-cluster"]
     zswap = fakes.mainline_zswap(tmp_path / "zswap")
     assert list(found(zswap)) == ["page-cluster"]
     fakes.write(zswap, {f"{VM}/page-cluster": 0, **fakes.group("/g", memory_swap_max=0)})

@@ -34,6 +34,12 @@ class Machine(NamedTuple):
         """Whether new pages go to zswap."""
         return self.snap.zswap is not None and self.snap.zswap.enabled
 
+    @property
+    def wants_zswap(self) -> bool:
+        """Not on a mainline kernel that swaps to zram alone: zswap is off there for good reason."""
+        disks = any(not device.is_zram for device in self.snap.devices)
+        return self.virtual or self.zswap_on or disks
+
     def sysctl(self, name: str) -> int | None:
         """vm.NAME."""
         return self.kernel.number(f"/proc/sys/vm/{name}")

@@ -49,7 +49,7 @@ def _generator_files(kernel: Kernel) -> Iterator[str]:
 
 def zram_generator(machine: Machine) -> Iterator[Finding]:
     """It makes a zram disk at boot, and turns zswap off for it."""
-    for path in _generator_files(machine.kernel):
+    for path in _generator_files(machine.kernel) if machine.wants_zswap else ():
         mask = ETC + path[path.index("/systemd/zram-generator.conf") + len("/systemd/zram-generator.conf") :]
         commands = [f"sudo ln -sf /dev/null {mask}"]
         if "/zram-generator.conf.d/" in path:
@@ -71,6 +71,8 @@ def _rules(kernel: Kernel, tops: tuple[str, ...], suffix: str, off: re.Pattern[s
 
 def rules(machine: Machine) -> Iterator[Finding]:
     """Rules of udev or tmpfiles.d that write to zswap's switch."""
+    if not machine.wants_zswap:
+        return
     for path, name in _rules(machine.kernel, RULES, ".rules", BY_UDEV):
         yield Finding(
             "udev-rule",
@@ -95,7 +97,7 @@ def without(kernel: Kernel, word: str) -> list[str]:
 def command_line(machine: Machine) -> Iterator[Finding]:
     """Boot parameters."""
     for word in (machine.kernel.text("/proc/cmdline") or "").split():
-        if OFF.fullmatch(word):
+        if OFF.fullmatch(word) and machine.wants_zswap:
             yield Finding(
                 "cmdline-zswap", f"the boot parameter {word} turns zswap off", without(machine.kernel, word)
             )

@@ -13,16 +13,16 @@ GOOD_PERCENT = 50
 
 def off(machine: Machine) -> Iterator[Finding]:
     """zswap is off, or not in the kernel, where it would be used."""
-    disks = [device for device in machine.snap.devices if not device.is_zram]
+    if not machine.wants_zswap:
+        return
     if machine.snap.zswap is None:
-        if machine.virtual or disks:
-            yield Finding(
-                "zswap-missing",
-                "this kernel has no zswap: boot one with CONFIG_ZSWAP=y",
-                ["grep CONFIG_ZSWAP= /boot/config-$(uname -r)"],
-            )
-    elif not machine.snap.zswap.enabled and (machine.virtual or disks):
-        gain = "nothing is compressed" if machine.snap.devices else "there is no swap at all"
+        yield Finding(
+            "zswap-missing",
+            "this kernel has no zswap: boot one with CONFIG_ZSWAP=y",
+            ["grep CONFIG_ZSWAP= /boot/config-$(uname -r)"],
+        )
+    elif not machine.snap.zswap.enabled:
+        gain = "what is swapped out goes to devices" if machine.snap.devices else "there is no swap at all"
         yield Finding("zswap-off", f"zswap is off: {gain}", [set_zswap("enabled", "Y")])
 
 
