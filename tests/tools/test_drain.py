@@ -5,7 +5,6 @@ import argparse
 import errno
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -70,10 +69,14 @@ def test_progress_on_a_terminal(ours: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_interrupted(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C goes to the system call as a signal; the device stays."""
-    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def call(path: str) -> int:
+        os.kill(os.getppid(), signal.SIGINT)  # the user, when it has begun
+        return slowly(ours, 400)(path)
+
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run(ours, slowly(ours, 400))
+        run(ours, call)
     assert time.monotonic() - start < 10
     assert "is still in use and fully usable" in capsys.readouterr().out
     left = (ours / "proc/swaps").read_text()

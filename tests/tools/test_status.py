@@ -64,18 +64,20 @@ def test_mainline(tmp_path: Path, ctl: Ran) -> None:
     assert "swap devices: none" in out and "zswap: not in this kernel" in out
 
 
-def test_rates(ours: Path, ctl: Ran) -> None:
+def test_rates(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody swaps while it measures."""
     after = fakes.vstat(pswpin=100, pswpout=5120, zswpout=90000, zswpwb=5000) + fakes.OURS
-    child = os.fork()
-    if not child:
-        time.sleep(0.1)
+    real = time.sleep
+
+    def swap(seconds: float) -> None:
         (ours / "proc/vmstat").write_text(after)
-        os._exit(0)
+        real(seconds)
+
+    monkeypatch.setattr(time, "sleep", swap)
     code, out, _ = ctl(ours, "status", "--json", "--interval", "0.5")
-    os.waitpid(child, 0)
     rates = json.loads(out)["pages_per_second"]
     assert code == 0 and 0 < rates["zswpout"] <= 20000 and rates["zswpin"] == 0
+    assert "into zswap" in ctl(ours, "status", "--interval", "0.05")[1]
 
 
 @pytest.mark.parametrize(

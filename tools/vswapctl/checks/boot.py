@@ -51,10 +51,12 @@ def zram_generator(machine: Machine) -> Iterator[Finding]:
     """It makes a zram disk at boot, and turns zswap off for it."""
     for path in _generator_files(machine.kernel) if machine.wants_zswap else ():
         mask = ETC + path[path.index("/systemd/zram-generator.conf") + len("/systemd/zram-generator.conf") :]
-        commands = [f"sudo ln -sf /dev/null {mask}"]
+        commands = [f"sudo ln -sf /dev/null {shlex.quote(mask)}"]
         if "/zram-generator.conf.d/" in path:
             commands.insert(0, f"sudo mkdir -p {ETC}.d")
-        yield Finding("zram-generator", f"{path} makes a zram disk at boot and turns zswap off", commands)
+        yield Finding(
+            "zram-generator", f"{printable(path)} makes a zram disk at boot and turns zswap off", commands
+        )
 
 
 def _rules(kernel: Kernel, tops: tuple[str, ...], suffix: str, off: re.Pattern[str]) -> Iterator[tuple[str, str]]:
