@@ -13,7 +13,7 @@ import pytest
 from tests.tools import fakes
 from tests.tools.conftest import Ran
 from vswapctl import doctor
-from vswapctl.checks import boot
+from vswapctl.checks import boot, daemons
 from vswapctl.kernel import Kernel
 
 Z = "/sys/module/zswap/parameters"
@@ -66,7 +66,7 @@ def test_nothing(ours: Path, ctl: Ran) -> None:
         ({f"{VM}/overcommit_memory": 2}, "overcommit", "sudo sysctl -w vm.overcommit_memory=0"),
         ({**DEVICELESS, **DAEMON}, "oom-daemon", "sudo systemctl restart earlyoom.service"),
         (fakes.group("/g", memory_swap_max=0), "group-not-swapped",
-         "echo max | sudo tee /sys/fs/cgroup/g/memory.zswap.max"),
+         f"echo {4096 * fakes.MIB} | sudo tee /sys/fs/cgroup/g/memory.zswap.max"),
     ],
 )  # fmt: skip
 def test_finding(ours: Path, ctl: Ran, files: Files, name: str, command: str) -> None:
@@ -124,7 +124,7 @@ def test_mainline(tmp_path: Path) -> None:
     fakes.write(zswap, {f"{VM}/page-cluster": 0, **fakes.group("/g", memory_swap_max=0)})
     assert found(zswap)["group-not-swapped"].commands == ["echo max | sudo tee /sys/fs/cgroup/g/memory.swap.max"]
     fakes.write(zswap, {"/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 1, 0, 1)), **fakes.group("/g")})
-    assert found(zswap)["zram-and-zswap"].commands == [f"echo N | sudo tee {Z}/enabled"]
+    assert found(zswap)["zram-and-zswap"].commands[0] == f"echo N | sudo tee {Z}/enabled"
     assert found(fakes.no_swap(tmp_path / "none")) == {}
 
 
@@ -132,6 +132,42 @@ def test_only_the_uppermost_groups(ours: Path) -> None:
     for name in ("/g", "/g/a", "/g/a/b", "/g2"):
         fakes.write(ours, fakes.group(name, memory_swap_max=0))
     assert len(found(ours)["group-not-swapped"].commands) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("earlyoom", {"/proc/50/cmdline": "earlyoom\0-m\0" + "3,1\0-s\0" + "100,100\0"}),
+        ("nohang", {"/etc/nohang/nohang.conf": "hard_threshold_min_mem = 1 %\n"}),
+        ("systemd-oomd", {"/etc/systemd/system.control/-.slice.d/50-ManagedOOMMemoryPressure.conf":
+                          "[Slice]\nManagedOOMMemoryPressure=kill\n"}),
+    ],
+)  # fmt: skip
+def test_daemon_with_its_remedy(ours: Path, name: str, files: Files) -> None:
+    """Found once, and not again when what was proposed has been done."""
+    fakes.write(ours, {**DEVICELESS, **fakes.process(50, name, "/system.slice")})
+    assert list(found(ours)) == ["oom-daemon"]
+    fakes.write(ours, files)
+    assert found(ours) == {}
+
+
+def test_nohang_remedy(tmp_path: Path) -> None:
+    """The sed command does what it says."""
+    conf = tmp_path / "nohang.conf"
+    conf.write_text("soft_threshold_min_mem = 5 %\nhard_threshold_min_mem = 2 %\nother = 3\n")
+    words = shlex.split(daemons.REMEDY["nohang"][0].replace(daemons.NOHANG, str(conf)))
+    subprocess.run(words[1:], check=True)
+    assert conf.read_text() == "soft_threshold_min_mem = 1 %\nhard_threshold_min_mem = 1 %\nother = 3\n"
+
+
+def test_zswap_is_set_for_good(ours: Path) -> None:
+    """The second command makes a rule that survives a boot, and that is no finding itself."""
+    fakes.write(ours, {f"{Z}/enabled": "N\n"})
+    now, later = found(ours)["zswap-off"].commands
+    rule = shlex.split(later)[1]
+    assert rule == f"w {Z}/enabled - - - - Y" and now.endswith(f"sudo tee {Z}/enabled")
+    fakes.write(ours, {f"{Z}/enabled": "Y\n", "/etc/tmpfiles.d/zswap-enabled.conf": rule + "\n"})
+    assert found(ours) == {}
 
 
 def test_daemon_started_before_swap(ours: Path) -> None:

@@ -54,9 +54,10 @@ def sysctl_commands(name: str, value: int) -> list[str]:
     return [f"sudo sysctl -w {setting}", f"echo {setting} | sudo tee /etc/sysctl.d/90-vswap-{name}.conf"]
 
 
-def set_zswap(name: str, value: str) -> str:
-    """Set a parameter of zswap now."""
-    return f"echo {value} | sudo tee {snapshot.ZSWAP}/{name}"
+def zswap_commands(name: str, value: str) -> list[str]:
+    """Set a parameter of zswap now and at every boot."""
+    file, rule = f"{snapshot.ZSWAP}/{name}", f"/etc/tmpfiles.d/zswap-{name}.conf"
+    return [f"echo {value} | sudo tee {file}", f"echo 'w {file} - - - - {value}' | sudo tee {rule}"]
 
 
 def examine(kernel: Kernel) -> Machine:

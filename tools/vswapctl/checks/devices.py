@@ -4,7 +4,7 @@
 import shlex
 from collections.abc import Iterator
 
-from vswapctl.doctor import Check, Finding, Machine, set_zswap
+from vswapctl.doctor import Check, Finding, Machine, zswap_commands
 from vswapctl.units import printable, size
 
 
@@ -16,7 +16,7 @@ def zram_and_zswap(machine: Machine) -> Iterator[Finding]:
     if machine.virtual:
         commands = [f"sudo vswapctl drain {name}" for name in disks]
     else:
-        commands = [set_zswap("enabled", "N")]
+        commands = zswap_commands("enabled", "N")
     yield Finding(
         "zram-and-zswap", f"zswap is in front of {', '.join(disks)}: what leaves it is compressed again", commands
     )

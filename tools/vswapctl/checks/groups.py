@@ -29,13 +29,16 @@ def not_swapped(machine: Machine) -> Iterator[Finding]:
     found = list(_forbidden(machine, machine.top)) if machine.top else []
     if not found or not (machine.snap.devices or (machine.virtual and machine.zswap_on)):
         return
-    file = "memory.zswap.max" if machine.virtual else "memory.swap.max"
-    what = (
-        "unless 'max' was written to memory.zswap.max, which cannot be seen" if machine.virtual else "nor in zswap"
-    )
+    if machine.virtual:
+        # All RAM is no limit, and unlike "max" it shows that it was written.
+        file, value = "memory.zswap.max", str(machine.snap.total)
+        what = "unless 'max' was written to memory.zswap.max, which cannot be seen"
+    else:
+        file, value, what = "memory.swap.max", "max", "nor in zswap"
     names = ", ".join(printable(group) for group in found[:MOST]) + (", ..." if len(found) > MOST else "")
     commands = [
-        f"echo max | sudo tee {shlex.quote(f'{machine.top}{printable(group)}/{file}')}" for group in found[:MOST]
+        f"echo {value} | sudo tee {shlex.quote(f'{machine.top}{printable(group)}/{file}')}"
+        for group in found[:MOST]
     ]
     yield Finding(
         "group-not-swapped",

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from vswapctl.doctor import Check, Finding, Machine, set_zswap
+from vswapctl.doctor import Check, Finding, Machine, zswap_commands
 from vswapctl.units import percent, printable, size
 
 # Below this a pool without a device behind it is little swap: at 3:1 less RAM than there is.
@@ -23,7 +23,7 @@ def off(machine: Machine) -> Iterator[Finding]:
         )
     elif not machine.snap.zswap.enabled:
         gain = "what is swapped out goes to devices" if machine.snap.devices else "there is no swap at all"
-        yield Finding("zswap-off", f"zswap is off: {gain}", [set_zswap("enabled", "Y")])
+        yield Finding("zswap-off", f"zswap is off: {gain}", zswap_commands("enabled", "Y"))
 
 
 def mode(machine: Machine) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def compressor(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             "compressor-missing",
             f"the compressor {name} is not loaded: zswap cannot use it",
-            [f"sudo modprobe crypto-{name}", set_zswap("compressor", name)],
+            [f"sudo modprobe crypto-{name}", *zswap_commands("compressor", name)],
         )
 
 
@@ -56,10 +56,10 @@ def pool(machine: Machine) -> Iterator[Finding]:
             yield Finding(
                 "pool-small",
                 "zswap's pool may take nothing (max_pool_percent is 0)",
-                [set_zswap("max_pool_percent", str(GOOD_PERCENT))],
+                zswap_commands("max_pool_percent", str(GOOD_PERCENT)),
             )
         return
-    more = [set_zswap("max_pool_percent", str(max(GOOD_PERCENT, min(90, zswap.max_percent + 15))))]
+    more = zswap_commands("max_pool_percent", str(max(GOOD_PERCENT, min(90, zswap.max_percent + 15))))
     alone = machine.virtual and not machine.snap.devices
     if zswap.fill >= 0.9 and zswap.max_percent < 90:
         yield Finding(
