@@ -9,6 +9,7 @@ from contextlib import suppress
 
 Call = Callable[[str], int]  # a device; 0 or an error number
 POLL = 0.2
+SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 def system_call(path: str) -> int:
@@ -26,6 +27,7 @@ def _child(call: Call, path: str) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         code = min(call(path), 254)
     finally:
         os._exit(code)
@@ -43,10 +45,13 @@ def run(path: str, call: Call, progress: Callable[[], None]) -> int:
     Raises what interrupts it (KeyboardInterrupt), after the system call has been interrupted: the
     kernel then leaves the device in use.
     """
+    # Until the child has its own handlers: it must not take a Ctrl-C for one of its parent's.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     pid = os.fork()
     if pid == 0:
         _child(call, path)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         while True:
             code = _ended(pid, os.WNOHANG)
             if code is not None:
