@@ -24,8 +24,8 @@ bench:  ## the quick benchmarks, mainline against virtual swap, with page-cluste
 bench-full:  ## all benchmarks in all their set-ups: hours; goes on where it was interrupted
 	@./vswap bench --json bench-full.json --html bench-full.html
 
-lint:  ## ruff and mypy over the lab and the tests
-	@python=$$(lab/bootstrap.sh) && $$python -m ruff check lab tests && $$python -m mypy
+lint:  ## ruff and mypy over the lab, the tools and the tests
+	@python=$$(lab/bootstrap.sh) && $$python -m ruff check lab tools tests && $$python -m mypy
 
 clean:  ## remove kernel builds and trees from the cache (not the source, not ccache)
 	@./vswap build --clean

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command line as a whole: usage, exit codes, the manual page, completion."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools import fakes
+from tests.tools.conftest import Ran
+from vswapctl import errors, parser
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+MANUAL, COMPLETION, PROGRAM = TOOLS / "vswapctl.1", TOOLS / "completion/vswapctl", TOOLS / "bin/vswapctl"
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    actions = parser.build()._actions
+    return dict(next(action.choices for action in actions if isinstance(action, argparse._SubParsersAction)))
+
+
+def options(name: str) -> list[str]:
+    found = [option for action in commands()[name]._actions for option in action.option_strings]
+    return [option for option in found if option.startswith("--")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [], ["nonsense"], ["--nonsense"], ["status", "extra"], ["status", "--interval", "0"],
+        ["status", "--interval", "nan"], ["status", "--interval", "x"], ["top", "--count", "0"], ["cgroup"],
+        ["why"], ["why", "--json", "1"], ["drain"], ["mode", "off"], ["doctor", "--output", "x"],
+        ["export", "--groups", "-1"], ["stat"], ["status", "--js"],
+    ],
+)  # fmt: skip
+def test_bad_usage(ours: Path, ctl: Ran, words: list[str]) -> None:
+    code, out, err = ctl(ours, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("vswapctl: ") and err.count("\n") == 1
+
+
+def test_no_such_root(tmp_path: Path, ctl: Ran) -> None:
+    code, _, err = ctl(tmp_path / "none", "status")
+    assert code == 2 and "no such directory" in err
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], *([name] for name in commands())):
+        with pytest.raises(SystemExit) as ended:
+            parser.build().parse_args([*words, "--help"])
+        out = capsys.readouterr().out
+        assert ended.value.code == 0 and "exit codes:" in out
+        for code in (errors.OK, errors.FAILED, errors.USAGE, errors.CANNOT_READ, errors.INTERRUPTED):
+            assert re.search(rf"^  {code} ", out, re.MULTILINE), out
+
+
+def test_each_command_has_its_code() -> None:
+    names = {path.stem for path in (TOOLS / "vswapctl/commands").glob("*.py")} - {"__init__"}
+    assert names == set(commands())
+
+
+def test_manual() -> None:
+    """All commands, all options, all exit codes."""
+    text = MANUAL.read_text()
+    assert set(re.findall(r"^\.It Cm (\w+)", text, re.MULTILINE)) == set(commands())
+    for name in commands():
+        for option in options(name):
+            assert f"Fl {option[1:]}" in text, (name, option)
+    for code in (0, 1, 2, 3, 130, 141, 143):
+        assert re.search(rf"^\.It {code}$", text, re.MULTILINE)
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_manual_is_well_formed() -> None:
+    ran = subprocess.run(
+        ["groff", "-mdoc", "-Tutf8", "-ww", "-z", str(MANUAL)], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def completed(*words: str) -> set[str]:
+    """What bash offers for the last of the words."""
+    quoted = " ".join(f"'{word}'" for word in words)
+    text = (
+        f". {COMPLETION}; COMP_WORDS=(vswapctl {quoted}); COMP_CWORD={len(words)}; _vswapctl;"
+        ' printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    ran = subprocess.run(["bash", "-uc", text], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    return set(ran.stdout.split())
+
+
+def test_completion() -> None:
+    assert completed("") == {*commands(), "--root", "--version", "--help"}
+    for name in commands():
+        assert name in completed(name[:3])
+        assert completed(name, "--") == set(options(name)), name
+        assert completed("--root", "/", name, "--") == set(options(name)), name
+    assert completed("mode", "a") == {"auto", "always"} and completed("why", str(os.getpid())) == {
+        str(os.getpid())
+    }
+    assert completed("--root", "/pro") == {"/proc"} and completed("top", "--count", "") == set()
+
+
+def test_completion_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of groups and of swap files are data, whatever is in them."""
+    hostile = f"x$(touch {tmp_path.name})`touch b`"
+    (tmp_path / "cgroup" / hostile).mkdir(parents=True)
+    (tmp_path / "swaps").write_text("Filename\n/x$(touch${IFS}c)\tfile 1 0 1\n/dev/vda2 partition 1 0 1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VSWAPCTL_CGROUPS", str(tmp_path / "cgroup"))
+    monkeypatch.setenv("VSWAPCTL_SWAPS", str(tmp_path / "swaps"))
+    assert " ".join(sorted(completed("cgroup", "x"))) == " ".join(sorted(hostile.split()))
+    assert completed("drain", "/") == {"/x$(touch${IFS}c)", "/dev/vda2"} and completed("drain", "/d") == {
+        "/dev/vda2"
+    }
+    assert sorted(os.listdir(tmp_path)) == ["cgroup", "swaps"] and os.listdir("cgroup") == [hostile]
+
+
+def program(*words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, **more)
+
+
+def test_programs(ours: Path, tmp_path: Path) -> None:
+    """The launcher, also by a link, and the package, from any directory."""
+    link = tmp_path / "link"
+    link.symlink_to(PROGRAM)
+    for name in (PROGRAM, link):
+        assert program(str(name), "--root", str(ours), "mode", cwd="/").stdout == "auto\n"
+    env = {**os.environ, "PYTHONPATH": str(TOOLS)}
+    assert program("-m", "vswapctl", "--root", str(ours), "mode", cwd="/", env=env).stdout == "auto\n"
+    assert os.access(PROGRAM, os.X_OK)
+
+
+def test_terminal_without_unicode(ours: Path) -> None:
+    fakes.write(ours, {"/proc/swaps": fakes.swaps(("/sw\u00e4p", "file", 1, 0, 1))})
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = program(str(PROGRAM), "--root", str(ours), "status", env=env)
+    assert ran.returncode == 0 and "/sw?p" in ran.stdout
+
+
+def test_reader_goes_away(ours: Path) -> None:
+    text = f"{sys.executable} {PROGRAM} --root {ours} status | true; exit ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=False)
+    assert ran.returncode in (0, 141) and ran.stderr == ""
+
+
+def test_output_cannot_be_written(ours: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, str(PROGRAM), "--root", str(ours), "status"], stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+    assert ran.returncode == 1 and "No space left" in ran.stderr.splitlines()[0]
+
+
+def nobody(*words: str) -> "subprocess.CompletedProcess[str]":
+    """As a user without rights, with the system's Python: the one of the tests may be in root's home."""
+    start = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); from vswapctl.cli import main"
+    return subprocess.run(
+        ["/usr/bin/python3", "-c", f"{start}; sys.exit(main(sys.argv[1:]))", *words],
+        user=65534, group=65534, extra_groups=[], cwd="/", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_without_root_rights() -> None:
+    """On the real machine: nothing fails for lack of rights that need not."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else; for others all tests are this one")
+    if not os.path.exists("/usr/bin/python3") or nobody("doctor").returncode not in (0, 1):
+        pytest.skip("no Python here that nobody may use, or one that is too old")
+    for words in (["status"], ["status", "--json"], ["doctor"], ["export"], ["why", "1"]):
+        ran = nobody(*words)
+        assert ran.returncode == 0 or (words == ["doctor"] and ran.returncode == 1), ran
+        assert ran.stderr == "" and ran.stdout
+    assert "needs root" in nobody("why", "1").stdout
+    for words in (["drain", "/dev/nothing"], ["mode", "auto"]):
+        assert nobody(*words).returncode in (2, 3)
+
+
+def test_fakes_are_what_they_say(tmp_path: Path) -> None:
+    """Sizes that the tests rely on."""
+    assert fakes.PAGES * os.sysconf("SC_PAGE_SIZE") == fakes.MIB

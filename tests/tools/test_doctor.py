@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl doctor: each finding, and none where nothing is wrong."""
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.tools import fakes
+from tests.tools.conftest import Ran
+from vswapctl import doctor
+from vswapctl.checks import boot, daemons
+from vswapctl.kernel import Kernel
+
+Z = "/sys/module/zswap/parameters"
+V = "/sys/kernel/mm/vswap"
+VM = "/proc/sys/vm"
+Files = Mapping[str, str | int | bytes]
+DEVICELESS = {"/proc/swaps": fakes.SWAPS}
+DAEMON = fakes.process(50, "earlyoom", "/system.slice")
+
+
+def found(root: Path) -> dict[str, doctor.Finding]:
+    return {finding.name: finding for finding in doctor.findings(doctor.examine(Kernel(str(root))))}
+
+
+def test_nothing(ours: Path, ctl: Ran) -> None:
+    code, out, err = ctl(ours, "doctor")
+    assert (code, err) == (0, "") and out == "nothing found\n"
+    assert ctl(ours, "doctor", "--json") == (0, '{\n  "findings": [],\n  "notes": []\n}\n', "")
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "command"),
+    [
+        ({f"{Z}/enabled": "N\n"}, "zswap-off", f"echo Y | sudo tee {Z}/enabled"),
+        ({f"{V}/mode": "never\n"}, "mode-never", "sudo vswapctl mode auto"),
+        ({f"{Z}/compressor": "lz4\n"}, "compressor-missing", "sudo modprobe crypto-lz4"),
+        ({**DEVICELESS, f"{Z}/max_pool_percent": 20}, "pool-small", f"echo 50 | sudo tee {Z}/max_pool_percent"),
+        ({f"{Z}/max_pool_percent": 0}, "pool-small", f"echo 50 | sudo tee {Z}/max_pool_percent"),
+        ({"/proc/meminfo": fakes.meminfo(pool=1900, stored=5000)}, "pool-full",
+         f"echo 65 | sudo tee {Z}/max_pool_percent"),
+        ({"/proc/cmdline": "quiet zswap.enabled=0\n"}, "cmdline-zswap", "sudo kernel-install add-all"),
+        ({"/proc/cmdline": "zswap.enabled=N\n", "/usr/sbin/grubby": ""}, "cmdline-zswap",
+         "sudo grubby --update-kernel=ALL --remove-args=zswap.enabled=N"),
+        ({"/proc/cmdline": "vswap=never\n", "/etc/default/grub": "", "/usr/sbin/update-grub": ""}, "cmdline-vswap",
+         "sudo sed -i 's/ *vswap=never//' /etc/default/grub"),
+        ({"/usr/lib/systemd/zram-generator.conf": "# x\n[zram0]\nzram-size = ram\n"}, "zram-generator",
+         "sudo ln -sf /dev/null /etc/systemd/zram-generator.conf"),
+        ({"/etc/systemd/zram-generator.conf.d/a.conf": "[zram1]\n"}, "zram-generator",
+         "sudo ln -sf /dev/null /etc/systemd/zram-generator.conf.d/a.conf"),
+        ({"/usr/lib/udev/rules.d/30-zram.rules":
+          'KERNEL=="zram0", RUN+="/bin/sh -c \'echo N > /sys/module/zswap/parameters/enabled\'"\n'},
+         "udev-rule", "sudo ln -sf /dev/null /etc/udev/rules.d/30-zram.rules"),
+        ({"/etc/tmpfiles.d/z.conf": "w! /sys/module/zswap/parameters/enabled - - - - N\n"}, "tmpfiles",
+         "sudo ln -sf /dev/null /etc/tmpfiles.d/z.conf"),
+        ({"/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 100, 1, 5))}, "zram-and-zswap",
+         "sudo vswapctl drain /dev/zram0"),
+        ({"/proc/swaps": fakes.swaps(("/swap it", "file", 100, 0, 5)).replace("swap it", "swap\\040it"),
+          "/proc/vmstat": "vswap_slot_alloc 0\n"}, "swapfile-unused", "sudo vswapctl drain '/swap it'"),
+        ({**DEVICELESS, f"{VM}/swappiness": 1}, "swappiness", "sudo sysctl -w vm.swappiness=100"),
+        ({f"{VM}/overcommit_memory": 2}, "overcommit", "sudo sysctl -w vm.overcommit_memory=0"),
+        ({**DEVICELESS, **DAEMON}, "oom-daemon", "sudo systemctl restart earlyoom.service"),
+        (fakes.group("/g", memory_swap_max=0), "group-not-swapped",
+         f"echo {4096 * fakes.MIB} | sudo tee /sys/fs/cgroup/g/memory.zswap.max"),
+    ],
+)  # fmt: skip
+def test_finding(ours: Path, ctl: Ran, files: Files, name: str, command: str) -> None:
+    """Exactly that, with its command; and both forms of output."""
+    fakes.write(ours, files)
+    seen = found(ours)
+    assert list(seen) == [name]
+    assert command in seen[name].commands
+    code, out, _ = ctl(ours, "doctor")
+    assert code == 1 and f"    {command}\n" in out and out.endswith("1 found\n")
+    code, out, _ = ctl(ours, "doctor", "--json")
+    assert code == 1 and json.loads(out)["findings"][0]["name"] == name
+    for text in seen[name].commands:  # a shell can read them
+        subprocess.run(["bash", "-n", "-c", text], check=True)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {f"{Z}/enabled": "N\n", f"{Z}/compressor": "lz4\n", "/proc/swaps": fakes.SWAPS, f"{VM}/swappiness": 1},
+        {"/proc/crypto": ""},
+        {"/proc/cmdline": "zswap.enabled=1 notzswap.enabled=0\n"},
+        {"/usr/lib/systemd/zram-generator.conf": "[zram0]\n", "/etc/systemd/zram-generator.conf": ""},
+        {"/usr/lib/udev/rules.d/z.rules": "# echo N > /sys/module/zswap/parameters/enabled\n"},
+        {"/usr/lib/udev/rules.d/z.rules": 'RUN+="echo N > /sys/module/zswap/parameters/enabled"\n',
+         "/etc/udev/rules.d/z.rules": ""},
+        {"/usr/lib/udev/rules.d/z.rules": "RUN+=\"echo Y > /sys/module/zswap/parameters/enabled\", MODE=\"0\"\n"},
+        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "vswap_slot_alloc 0\n",
+         "/sys/power/resume": "259:3\n"},
+        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 5, 5))},
+        DAEMON,
+        fakes.group("/g", memory_swap_max=0, memory_zswap_max=4096),
+        fakes.group("/g", pool=1, memory_swap_max=0),
+        {f"{VM}/page-cluster": "x\n", f"{VM}/swappiness": "\n"},
+    ],
+)  # fmt: skip
+def test_no_finding(ours: Path, files: Files) -> None:
+    fakes.write(ours, files)
+    assert set(found(ours)) <= {"zswap-off"} and ("zswap-off" in found(ours)) == (
+        files.get(f"{Z}/enabled") == "N\n"
+    )
+
+
+def test_mainline(tmp_path: Path) -> None:
+    """zram alone is as it should be, but for readahead; zswap that has written nothing, too."""
+    assert list(found(fakes.mainline_zram(tmp_path / "zram"))) == ["page-cluster"]
+    fakes.write(tmp_path / "zram", {
+        "/usr/lib/systemd/zram-generator.conf": "[zram0]\n",
+        "/proc/cmdline": "zswap.enabled=0\n",
+        "/etc/tmpfiles.d/z.conf": "w /sys/module/zswap/parameters/enabled - - - - N\n",
+    })  # fmt: skip
+    assert list(found(tmp_path / "zram")) == ["page-cluster"]
+    zswap = fakes.mainline_zswap(tmp_path / "zswap")
+    assert list(found(zswap)) == ["page-cluster"]
+    fakes.write(zswap, {f"{VM}/page-cluster": 0, **fakes.group("/g", memory_swap_max=0)})
+    assert found(zswap)["group-not-swapped"].commands == ["echo max | sudo tee /sys/fs/cgroup/g/memory.swap.max"]
+    fakes.write(zswap, {"/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 1, 0, 1)), **fakes.group("/g")})
+    assert found(zswap)["zram-and-zswap"].commands[0] == f"echo N | sudo tee {Z}/enabled"
+    assert found(fakes.no_swap(tmp_path / "none")) == {}
+
+
+def test_only_the_uppermost_groups(ours: Path) -> None:
+    for name in ("/g", "/g/a", "/g/a/b", "/g2"):
+        fakes.write(ours, fakes.group(name, memory_swap_max=0))
+    assert len(found(ours)["group-not-swapped"].commands) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("earlyoom", {"/proc/50/cmdline": "earlyoom\0-m\0" + "3,1\0-s\0" + "100,100\0"}),
+        ("nohang", {"/etc/nohang/nohang.conf": "hard_threshold_min_mem = 1 %\n"}),
+        ("systemd-oomd", {"/etc/systemd/system.control/-.slice.d/50-ManagedOOMMemoryPressure.conf":
+                          "[Slice]\nManagedOOMMemoryPressure=kill\n"}),
+    ],
+)  # fmt: skip
+def test_daemon_with_its_remedy(ours: Path, name: str, files: Files) -> None:
+    """Found once, and not again when what was proposed has been done."""
+    fakes.write(ours, {**DEVICELESS, **fakes.process(50, name, "/system.slice")})
+    assert list(found(ours)) == ["oom-daemon"]
+    fakes.write(ours, files)
+    assert found(ours) == {}
+
+
+def test_nohang_remedy(tmp_path: Path) -> None:
+    """The sed command does what it says."""
+    conf = tmp_path / "nohang.conf"
+    conf.write_text("soft_threshold_min_mem = 5 %\nhard_threshold_min_mem = 2 %\nother = 3\n")
+    words = shlex.split(daemons.REMEDY["nohang"][0].replace(daemons.NOHANG, str(conf)))
+    subprocess.run(words[1:], check=True)
+    assert conf.read_text() == "soft_threshold_min_mem = 1 %\nhard_threshold_min_mem = 1 %\nother = 3\n"
+
+
+def test_zswap_is_set_for_good(ours: Path) -> None:
+    """The second command makes a rule that survives a boot, and that is no finding itself."""
+    fakes.write(ours, {f"{Z}/enabled": "N\n"})
+    now, later = found(ours)["zswap-off"].commands
+    rule = shlex.split(later)[1]
+    assert rule == f"w {Z}/enabled - - - - Y" and now.endswith(f"sudo tee {Z}/enabled")
+    fakes.write(ours, {f"{Z}/enabled": "Y\n", "/etc/tmpfiles.d/zswap-enabled.conf": rule + "\n"})
+    assert found(ours) == {}
+
+
+def test_daemon_started_before_swap(ours: Path) -> None:
+    """systemd keeps a link for each unit since its start."""
+    units = ours / "run/systemd/units"
+    units.mkdir(parents=True)
+    link = units / "invocation:dev-vda2.swap"
+    link.symlink_to("0" * 32)
+    fakes.write(ours, fakes.process(50, "systemd-oomd", "/system.slice"))
+    assert found(ours)["oom-daemon-early"].commands == ["sudo systemctl restart systemd-oomd.service"]
+    os.utime(link, (1000000, 1000000), follow_symlinks=False)  # btime: 10 s before the process
+    assert found(ours) == {}
+
+
+def test_removing_a_boot_parameter(tmp_path: Path) -> None:
+    """The sed command does what it says."""
+    grub = tmp_path / "grub"
+    grub.write_text('GRUB_CMDLINE_LINUX="quiet zswap.enabled=0 ro"\n')
+    command = boot.without(Kernel(str(fakes.write(tmp_path, {"/etc/default/grub": ""}))), "zswap.enabled=0")[0]
+    words = shlex.split(command.replace("/etc/default/grub", str(grub)))
+    assert words[:2] == ["sudo", "sed"]
+    subprocess.run(words[1:], check=True)
+    assert grub.read_text() == 'GRUB_CMDLINE_LINUX="quiet ro"\n'
+
+
+def test_every_machine(machine: Path, ctl: Ran) -> None:
+    code, out, err = ctl(machine, "doctor")
+    assert code in (0, 1) and err == "" and (code == 0) == ("nothing found" in out)
+
+
+def test_real_machine(ctl: Ran) -> None:
+    """Whatever it is, in whatever state."""
+    code, _, err = ctl(Path("/"), "doctor", "--json")
+    assert code in (0, 1) and err == ""

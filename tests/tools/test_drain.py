@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl drain with a swapoff that moves numbers in a file."""
+
+import argparse
+import errno
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.tools import fakes
+from tests.tools.conftest import Ran
+from vswapctl import swapoff
+from vswapctl.commands import drain
+from vswapctl.errors import CannotRead, CtlError, UsageError
+from vswapctl.kernel import Kernel
+
+DEVICE = "/dev/vda2"
+
+
+def run(root: Path, call: Callable[[str], int], device: str = DEVICE, force: bool = False) -> int:
+    args = argparse.Namespace(device=device, dry_run=False, force=force)
+    return drain.run(args, Kernel(str(root)), call)
+
+
+def slowly(root: Path, steps: int) -> Callable[[str], int]:
+    """A swapoff that frees a MiB every 50 ms and then takes the device off the list."""
+
+    def call(path: str) -> int:
+        for left in range(steps, 0, -1):
+            (root / "proc/swaps.new").write_text(fakes.swaps((path, "partition", 1024, left, -2)))
+            (root / "proc/swaps.new").rename(root / "proc/swaps")
+            time.sleep(0.05)
+        (root / "proc/swaps").write_text(fakes.SWAPS)
+        return 0
+
+    return call
+
+
+def test_progress(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(ours, slowly(ours, 20)) == 0
+    out = capsys.readouterr().out
+    assert "20.0 MB to move; room for" in out and "is no swap device any longer, after" in out
+
+
+def test_progress_line(ours: Path) -> None:
+    kernel = Kernel(str(ours))
+    progress = drain.Progress(kernel, drain.find(kernel, DEVICE))
+    assert progress.line(15 << 20, 2.0) == "5.0 MB of 20.0 MB (25 %), 2.5 MB/s, 6 s left"
+    assert progress.line(20 << 20, 1.0).endswith("time left unknown")
+
+
+def test_progress_on_a_terminal(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, rewritten; and none once the device has gone."""
+    kernel = Kernel(str(ours))
+    progress = drain.Progress(kernel, drain.find(kernel, DEVICE))
+    progress.terminal = True
+    progress()
+    progress()
+    (ours / "proc/swaps").write_text(fakes.SWAPS)
+    progress()
+    progress.end()
+    out = capsys.readouterr().out
+    assert out.count("\r\033[K0 B of 20.0 MB (0 %)") == 2 and out.count("\n") == 1
+
+
+def test_interrupted(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C goes to the system call as a signal; the device stays."""
+
+    def call(path: str) -> int:
+        os.kill(os.getppid(), signal.SIGINT)  # the user, when it has begun
+        return slowly(ours, 400)(path)
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(ours, call)
+    assert time.monotonic() - start < 10
+    assert "is still in use and fully usable" in capsys.readouterr().out
+    left = (ours / "proc/swaps").read_text()
+    time.sleep(0.2)
+    assert (ours / "proc/swaps").read_text() == left, "the child goes on"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "text"),
+    [
+        (errno.EPERM, CannotRead, "sudo vswapctl drain /dev/vda2"),
+        (errno.ENOMEM, CtlError, "no room for all"),
+        (errno.EINTR, CtlError, "stays in use"),
+        (errno.EINVAL, CtlError, "no swap device any longer"),
+        (errno.EIO, CtlError, "Input/output error"),
+    ],
+)
+def test_errors(ours: Path, code: int, kind: type[CtlError], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        run(ours, lambda _path: code)
+
+
+def test_a_call_that_fails_by_itself(ours: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def call(_path: str) -> int:
+        raise RuntimeError
+
+    with pytest.raises(CtlError, match="status 255"):
+        run(ours, call)
+
+    def killed(_path: str) -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 0
+
+    with pytest.raises(CtlError, match="interrupted by a signal"):
+        run(ours, killed)
+
+
+def never(_path: str) -> int:
+    raise AssertionError("swapoff was called")
+
+
+@pytest.mark.parametrize("name", ["/dev/vda1", "vda2", "", "/proc/swaps"])
+def test_no_device(ours: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="no active swap device; there are: /dev/vda2"):
+        run(ours, never, device=name)
+
+
+def test_links_are_followed(ours: Path, tmp_path: Path) -> None:
+    link = tmp_path / "by-uuid"
+    link.symlink_to(DEVICE)
+    assert run(ours, lambda path: int(path != DEVICE), device=str(link)) == 0
+
+
+def test_no_room(ours: Path, ctl: Ran) -> None:
+    """100 MiB available, 50 of them for the pool at 3:1: less than the 900 on the device."""
+    fakes.write(ours, {
+        "/proc/meminfo": fakes.meminfo(available=100, swap_total=1024, swap_free=124, pool=1998, stored=5994),
+        "/proc/swaps": fakes.swaps((DEVICE, "partition", 1024, 900, -2)),
+    })  # fmt: skip
+    with pytest.raises(CtlError, match="not enough room"):
+        run(ours, never)
+    assert run(ours, lambda _path: 0, force=True) == 0
+    code, out, err = ctl(ours, "drain", DEVICE, "--dry-run")
+    assert code == 1 and "150.0 MB in zswap, 0 B on other devices, 50.0 MB in RAM" in out and "not enough" in err
+
+
+def test_dry_run_and_root(ours: Path, ctl: Ran) -> None:
+    assert ctl(ours, "drain", DEVICE, "--dry-run")[0] == 0
+    code, _, err = ctl(ours, "drain", DEVICE)
+    assert code == 2 and "--dry-run" in err
+
+
+def test_system_call() -> None:
+    """The real one, with what is no device: ENOENT, or EPERM if the user may not even ask."""
+    assert swapoff.system_call("/nonexistent/device") in (errno.ENOENT, errno.EPERM)

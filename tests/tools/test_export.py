@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl export: the text, the file, the server, and the dashboard that uses its names."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tools import fakes, promtext
+from tests.tools.conftest import Ran
+from vswapctl import server
+from vswapctl.errors import UsageError
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+DASHBOARD = TOOLS / "vswapctl/grafana.json"
+
+
+def test_values(ours: Path, ctl: Ran) -> None:
+    code, out, err = ctl(ours, "export", "--groups", "2")
+    assert (code, err) == (0, "")
+    samples, types = promtext.parse(out)
+    assert samples["vswap_slot_bytes"][(("backing", "zswap"),)] == 300 * fakes.MIB
+    assert samples["vswap_mode"] == {
+        (("mode", mode),): float(mode == "auto") for mode in ("never", "auto", "always")
+    }
+    assert (
+        samples["vswap_pages_total"][(("event", "zswpout"),)] == 80000 and types["vswap_pages_total"] == "counter"
+    )
+    assert samples["vswap_ram_gained_bytes"][()] == (400 - 102) * fakes.MIB - 300 * fakes.PAGES * 64
+    assert samples["vswap_device_used_bytes"][(("device", "/dev/vda2"),)] == 20 * fakes.MIB
+    assert [labels[0][1] for labels in samples["vswap_group_swap_bytes"]] == ["/user.slice", "/user.slice/shell"]
+    assert all(kind == ("counter" if name.endswith("_total") else "gauge") for name, kind in types.items())
+
+
+def test_official_parser(ours: Path, ctl: Ran) -> None:
+    """The same by Prometheus' own code, where that is installed."""
+    parser = pytest.importorskip("prometheus_client.parser")
+    families = list(parser.text_string_to_metric_families(ctl(ours, "export", "--groups", "9")[1]))
+    assert len(families) > 15 and all(family.documentation for family in families)
+
+
+def test_every_machine(machine: Path, ctl: Ran) -> None:
+    code, out, err = ctl(machine, "export", "--groups", "5")
+    assert (code, err) == (0, "")
+    samples, _ = promtext.parse(out)
+    virtual = (machine / "sys/kernel/mm/vswap").exists()
+    assert samples["vswap_available"][()] == virtual and ("vswap_slot_bytes" in samples) == virtual
+    assert "vswap_group_swap_bytes" not in promtext.parse(ctl(machine, "export")[1])[0]
+
+
+def test_labels_are_quoted(ours: Path, ctl: Ran) -> None:
+    (ours / "proc/swaps").write_text(fakes.swaps(('/a"b\\134c\\012d', "file", 1, 0, 1)))
+    samples, _ = promtext.parse(ctl(ours, "export")[1])
+    assert list(samples["vswap_device_size_bytes"]) == [(("device", '/a"b\\c\nd'),)]
+
+
+def test_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
+    directory = ours / "sys/fs/cgroup" / os.fsdecode(b"x\xff")
+    directory.mkdir()
+    (directory / "memory.swap.current").write_text("4096\n")
+    samples, _ = promtext.parse(ctl(ours, "export", "--groups", "9")[1])
+    assert (("group", "/x?"),) in samples["vswap_group_swap_bytes"]
+
+
+def test_file(ours: Path, ctl: Ran, tmp_path: Path) -> None:
+    """It is replaced, not rewritten; anybody may read it; nothing else is left behind."""
+    path = tmp_path / "metrics" / "vswap.prom"
+    path.parent.mkdir()
+    path.write_text("before\n")
+    with path.open() as before:
+        assert ctl(ours, "export", "--output", str(path)) == (0, "", "")
+        assert before.read() == "before\n"
+    promtext.parse(path.read_text())
+    assert path.stat().st_mode & 0o777 == 0o644 and os.listdir(path.parent) == ["vswap.prom"]
+
+
+@pytest.mark.parametrize("name", ["nowhere/x.prom", "directory"])
+def test_bad_file(ours: Path, ctl: Ran, tmp_path: Path, name: str) -> None:
+    (tmp_path / "directory" / "inner").mkdir(parents=True)
+    code, out, err = ctl(ours, "export", "--output", str(tmp_path / name))
+    assert (code, out) == (1, "") and err.startswith("vswapctl: cannot write") and err.count("\n") == 1
+    assert not list(tmp_path.glob(".vswapctl-*"))
+
+
+@pytest.fixture
+def served(ours: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server on a free port, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vswapctl", "--root", str(ours), "export", "--listen", "127.0.0.1:0"],
+        env={**os.environ, "PYTHONPATH": str(TOOLS)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr
+    line = process.stderr.readline()
+    match = re.match(r"(http://127\.0\.0\.1:\d+)/metrics;", line)
+    assert match, line
+    yield process, match[1]
+    process.kill()
+    process.wait()
+    process.stderr.close()
+
+
+def test_scraped(served: tuple[subprocess.Popen[str], str], ours: Path) -> None:
+    process, at = served
+    with urllib.request.urlopen(f"{at}/metrics", timeout=30) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        samples, _ = promtext.parse(answer.read().decode())
+    assert samples["vswap_refused_bytes"][()] == 4 * fakes.MIB
+    for path, code in (("/", 404), ("/metricsx", 404)):
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(f"{at}{path}", timeout=30)
+        assert error.value.code == code
+        error.value.close()
+    (ours / "proc/meminfo").unlink()
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(f"{at}/metrics", timeout=30)
+    assert error.value.code == 503 and b"cannot read" in error.value.read()
+    error.value.close()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+
+
+def test_port_in_use(served: tuple[subprocess.Popen[str], str], ours: Path, ctl: Ran) -> None:
+    code, _, err = ctl(ours, "export", "--listen", served[1].removeprefix("http://"))
+    assert code == 1 and "cannot listen on 127.0.0.1" in err and "in use" in err
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0:9500", "[::]:9500", "192.0.2.1:1", ":9500"])
+def test_other_addresses_are_refused(ours: Path, ctl: Ran, text: str) -> None:
+    code, _, err = ctl(ours, "export", "--listen", text)
+    assert code == 2 and err.count("\n") == 1
+    assert text == ":9500" or "--any-address" in err
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "host:1", ""])
+def test_bad_addresses(text: str) -> None:
+    with pytest.raises(UsageError, match="such as"):
+        server.parse(text, True)
+
+
+def test_addresses() -> None:
+    assert server.parse("localhost:9500", False) == ("127.0.0.1", 9500)
+    assert server.parse("[::1]:0", False) == ("::1", 0)
+    assert server.parse("0.0.0.0:9500", True) == ("0.0.0.0", 9500)
+
+
+def test_options_that_do_not_go_together(ours: Path, ctl: Ran) -> None:
+    assert ctl(ours, "export", "--any-address")[0] == 2
+    assert ctl(ours, "export", "--output", "x", "--listen", "127.0.0.1:0")[0] == 2
+
+
+def test_dashboard(ours: Path, tmp_path: Path, ctl: Ran) -> None:
+    """Every metric, label and label's value in it is exported, by one machine or another."""
+    exported: promtext.Samples = {}
+    for root in (ours, fakes.mainline_zram(tmp_path / "zram")):
+        exported |= promtext.parse(ctl(root, "export", "--groups", "9")[1])[0]
+    board = json.loads(DASHBOARD.read_text())
+    queries = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+    assert len(queries) > 10
+    used = set()
+    for query in queries:
+        for name, matchers in re.findall(r"\b(vswap_[a-z_]+)(?:\{([^}]*)\})?", query):
+            used.add(name)
+            assert name in exported, query
+            labels = {pair for sample in exported[name] for pair in sample}
+            for key, value in re.findall(r'(\w+)="([^"]*)"', matchers):
+                assert (key, value) in labels or key == "instance", query
+    assert used >= {"vswap_slot_bytes", "vswap_ram_gained_bytes", "vswap_pages_total", "vswap_group_zswap_bytes"}
+    places = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in board["panels"]]
+    assert len(set(places)) == len(places) and len({p["id"] for p in board["panels"]}) == len(places)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl status: figures, files that are missing or malformed, and what it costs."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.tools import fakes
+from tests.tools.conftest import Ran
+
+MIB = fakes.MIB
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+PROGRAM = TOOLS / "bin/vswapctl"
+SLOTS = "/sys/kernel/mm/vswap"
+
+
+def test_figures(ours: Path, ctl: Ran) -> None:
+    code, out, err = ctl(ours, "status", "--json")
+    assert (code, err) == (0, "")
+    seen = json.loads(out)
+    virtual, zswap = seen["virtual_swap"], seen["zswap"]
+    assert virtual["mode"] == "auto"
+    names = ("zero", "zswap", "device", "cached", "refused")
+    assert [virtual[f"{name}_bytes"] // MIB for name in names] == [100, 300, 20, 12, 4]
+    assert zswap["ratio"] == 3.0 and zswap["pool_limit_bytes"] == 2048 * MIB
+    entries = 300 * fakes.PAGES * 64
+    assert zswap["entry_bytes"] == entries and zswap["incompressible_bytes"] == MIB
+    assert seen["gained_bytes"] == (300 + 100 - 100 - 2) * MIB - entries
+    assert seen["devices"] == [
+        {"name": "/dev/vda2", "type": "partition", "size_bytes": 1024 * MIB, "used_bytes": 20 * MIB,
+         "free_bytes": 1004 * MIB, "priority": -2}
+    ]  # fmt: skip
+    assert seen["pages_since_boot"]["vswap_refuse"] == 12 and seen["pages_per_second"] is None
+    assert zswap["counters"] == {"pool_limit_hit": 3, "reject_compress_poor": 44}
+    assert seen["needs_root"] == []
+
+
+def test_text(ours: Path, ctl: Ran) -> None:
+    _, out, _ = ctl(ours, "status")
+    for text in ("mode auto", "on, zstd", "ratio 3.00", "5 % of the limit, 2.0 GB (50 % of RAM)", "/dev/vda2",
+                 "293.3 MB", "pool_limit_hit 3", "4.0 MB"):  # fmt: skip
+        assert text in out, out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_every_machine(machine: Path, ctl: Ran) -> None:
+    for words in (["status"], ["status", "--json"], ["status", "--interval", "0.05"]):
+        code, out, err = ctl(machine, *words)
+        assert (code, err) == (0, "") and out
+
+
+def test_mainline(tmp_path: Path, ctl: Ran) -> None:
+    _, out, _ = ctl(fakes.mainline_zswap(tmp_path / "a"), "status")
+    assert "not in this kernel (CONFIG_VSWAP)" in out and "/swap file" in out and "virtual slots" not in out
+    _, out, _ = ctl(fakes.mainline_zram(tmp_path / "b"), "status")
+    assert "zram0: 200.0 MB in 64.0 MB of RAM, ratio 3.12" in out and "zram1" not in out and "zswap: off" in out
+    _, out, _ = ctl(fakes.no_swap(tmp_path / "c"), "status")
+    assert "swap devices: none" in out and "zswap: not in this kernel" in out
+
+
+def test_rates(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody swaps while it measures."""
+    after = fakes.vstat(pswpin=100, pswpout=5120, zswpout=90000, zswpwb=5000) + fakes.OURS
+    real = time.sleep
+
+    def swap(seconds: float) -> None:
+        (ours / "proc/vmstat").write_text(after)
+        real(seconds)
+
+    monkeypatch.setattr(time, "sleep", swap)
+    code, out, _ = ctl(ours, "status", "--json", "--interval", "0.5")
+    rates = json.loads(out)["pages_per_second"]
+    assert code == 0 and 0 < rates["zswpout"] <= 20000 and rates["zswpin"] == 0
+    assert "into zswap" in ctl(ours, "status", "--interval", "0.05")[1]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "garbage\n", "-\n", "12 34\n", "99999999999999999999999999\n", "\udcff\x00"]
+)
+def test_malformed(ours: Path, ctl: Ran, content: str) -> None:
+    """Any file may be nonsense; what is not known is shown as such."""
+    for path in list(ours.rglob("*")):
+        if path.is_file() and path.name != "meminfo":
+            before = path.read_bytes()
+            path.write_bytes(content.encode("utf-8", "surrogateescape"))
+            code, out, err = ctl(ours, "status")
+            assert (code, err) == (0, "") and "memory" in out, path
+            path.write_bytes(before)
+
+
+def test_missing(ours: Path, ctl: Ran) -> None:
+    for path in list(ours.rglob("*")):
+        if path.is_file() and path.name != "meminfo":
+            before = path.read_bytes()
+            path.unlink()
+            assert ctl(ours, "status", "--json")[0] == 0, path
+            path.write_bytes(before)
+
+
+@pytest.mark.parametrize("content", [None, "", "MemTotal: lots kB\n", "MemTotal: 0 kB\n"])
+def test_no_meminfo(ours: Path, ctl: Ran, content: str | None) -> None:
+    path = ours / "proc/meminfo"
+    path.unlink() if content is None else path.write_text(content)
+    for words in (["status"], ["doctor"], ["export"], ["why", "77"], ["drain", "/dev/vda2"]):
+        code, out, err = ctl(ours, *words)
+        assert (code, out) == (3, "") and err.startswith("vswapctl: cannot read") and err.count("\n") == 1, words
+
+
+def test_needs_root(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests may run as root, whom permissions do not stop: the directory is refused by hand."""
+    real = os.listdir
+
+    def refuse(path: str) -> list[str]:
+        if path.endswith("/sys/kernel/debug"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    code, out, _ = ctl(ours, "status")
+    assert code == 0 and "needs root" in out
+    assert json.loads(ctl(ours, "status", "--json")[1])["needs_root"] == ["/sys/kernel/debug"]
+
+
+def test_names_cannot_move_the_cursor(ours: Path, ctl: Ran) -> None:
+    (ours / "proc/swaps").write_text(fakes.swaps(("/swap\\033[2Jx", "file", 1, 0, 1)))
+    _, out, _ = ctl(ours, "status")
+    assert "\033" not in out and "/swap?[2Jx" in out
+
+
+def _spent(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_cost(ours: Path) -> None:
+    """Less than 50 ms of CPU time above what Python itself needs, the best of some tries on a busy machine."""
+    python = [sys.executable, "-S", "-E"]
+    bare = min(_spent([*python, "-c", "pass"]) for _ in range(5))
+    ours_ = min(_spent([*python, str(PROGRAM), "--root", str(ours), "status"]) for _ in range(5))
+    assert ours_ - bare < 0.1, (bare, ours_)
+
+
+def test_memory(ours: Path) -> None:
+    """VmHWM at the end, below 20 MB."""
+    text = (
+        f"import sys; sys.path.insert(0, {str(TOOLS)!r}); from vswapctl.cli import main\n"
+        f"main(['--root', {str(ours)!r}, 'status'])\n"
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
+    )
+    ran = subprocess.run([sys.executable, "-S", "-E", "-c", text], check=True, capture_output=True, text=True)
+    assert int(ran.stdout.splitlines()[-1]) < 20 * 1024
+
+
+def test_imports(ours: Path) -> None:
+    """What is slow to import stays away."""
+    ran = subprocess.run(
+        [sys.executable, "-S", "-E", "-X", "importtime", str(PROGRAM), "--root", str(ours), "status"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    names = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
+    assert "vswapctl.statustext" in names
+    assert not names & {"json", "dataclasses", "http.server", "rich", "ctypes", "subprocess", "vswapctl.doctor"}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Swap devices that are in the way, or not needed."""
+
+import shlex
+from collections.abc import Iterator
+
+from vswapctl.doctor import Check, Finding, Machine, zswap_commands
+from vswapctl.units import printable, size
+
+
+def zram_and_zswap(machine: Machine) -> Iterator[Finding]:
+    """Pages are compressed twice: zswap writes back to memory that compresses again."""
+    disks = [device.name for device in machine.snap.devices if device.is_zram]
+    if not disks or not machine.zswap_on:
+        return
+    if machine.virtual:
+        commands = [f"sudo vswapctl drain {name}" for name in disks]
+    else:
+        commands = zswap_commands("enabled", "N")
+    yield Finding(
+        "zram-and-zswap", f"zswap is in front of {', '.join(disks)}: what leaves it is compressed again", commands
+    )
+
+
+def _hibernates(machine: Machine) -> bool:
+    """Whether an image of memory is to be written to swap."""
+    resume = machine.kernel.word("/sys/power/resume")
+    words = (machine.kernel.text("/proc/cmdline") or "").split()
+    return resume not in (None, "0:0") or any(word.startswith("resume=") for word in words)
+
+
+def unused_file(machine: Machine) -> Iterator[Finding]:
+    """A file that only zswap needed, which does without it now."""
+    slots = machine.snap.slots
+    if slots is None or slots.mode == "never" or not machine.zswap_on or _hibernates(machine):
+        return
+    for device in machine.snap.devices:
+        # With something on it, it takes what does not compress, or what is old.
+        if device.kind == "file" and not device.used and machine.snap.vmstat.get("vswap_slot_alloc", 0) == 0:
+            name, line = printable(device.name), f"\\|^{printable(device.name)}[[:space:]]|d"
+            quoted = shlex.quote(name)
+            yield Finding(
+                "swapfile-unused",
+                f"{name} ({size(device.size)}) has not been needed since boot: zswap does without a file. "
+                "Keep it if data that does not compress may have to be swapped out",
+                [
+                    f"sudo vswapctl drain {quoted}",
+                    f"sudo sed -i {shlex.quote(line)} /etc/fstab",
+                    f"sudo rm {quoted}",
+                ],
+            )
+
+
+CHECKS: tuple[Check, ...] = (zram_and_zswap, unused_file)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Control groups that may not be swapped."""
+
+import shlex
+from collections.abc import Iterator
+
+from vswapctl import cgroups
+from vswapctl.doctor import Check, Finding, Machine
+from vswapctl.units import printable
+
+MOST = 8  # groups that are named
+
+
+def _forbidden(machine: Machine, top: str) -> Iterator[str]:
+    """The uppermost groups with memory.swap.max=0 that do not use zswap instead."""
+    kernel, above = machine.kernel, "//"
+    for group in cgroups.groups(kernel, top):
+        if group.startswith(above) or kernel.limit(f"{top}{group}/memory.swap.max") != 0:
+            continue
+        above = group + "/"
+        limit = kernel.limit(f"{top}{group}/memory.zswap.max")
+        explicit = isinstance(limit, int) and limit > 0
+        if not (machine.virtual and (explicit or kernel.number(f"{top}{group}/memory.zswap.current"))):
+            yield group
+
+
+def not_swapped(machine: Machine) -> Iterator[Finding]:
+    """One finding for all of them: systemd and kubelet may have made many."""
+    found = list(_forbidden(machine, machine.top)) if machine.top else []
+    if not found or not (machine.snap.devices or (machine.virtual and machine.zswap_on)):
+        return
+    if machine.virtual:
+        # All RAM is no limit, and unlike "max" it shows that it was written.
+        file, value = "memory.zswap.max", str(machine.snap.total)
+        what = "unless 'max' was written to memory.zswap.max, which cannot be seen"
+    else:
+        file, value, what = "memory.swap.max", "max", "nor in zswap"
+    names = ", ".join(printable(group) for group in found[:MOST]) + (", ..." if len(found) > MOST else "")
+    commands = [
+        f"echo {value} | sudo tee {shlex.quote(f'{machine.top}{printable(group)}/{file}')}"
+        for group in found[:MOST]
+    ]
+    yield Finding(
+        "group-not-swapped",
+        f"memory.swap.max is 0 for {len(found)} group(s): {names}; they are not swapped, {what}",
+        commands,
+    )
+
+
+CHECKS: tuple[Check, ...] = (not_swapped,)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl doctor"""
+
+import argparse
+
+from vswapctl import doctor
+from vswapctl.errors import FAILED, OK
+from vswapctl.kernel import Kernel
+
+
+def notes(machine: doctor.Machine) -> list[str]:
+    """What was not, or could not be, looked at."""
+    found = []
+    if not machine.virtual:
+        found.append("this kernel has no virtual swap (CONFIG_VSWAP): zswap needs a swap device")
+    if not machine.virtual and not machine.snap.devices:
+        found.append("there is no swap device: nothing can be swapped out, swapon(8) adds one")
+    if machine.top is None:
+        found.append("no cgroup v2 with the memory controller: groups were not looked at")
+    found += [f"{name}: needs root" for name in machine.kernel.denied]
+    return found
+
+
+def run(args: argparse.Namespace, kernel: Kernel) -> int:
+    """Print what was found; 1 if there is something."""
+    machine = doctor.examine(kernel)
+    findings = doctor.findings(machine)
+    remarks = notes(machine)
+    if args.json:
+        import json
+
+        found = [finding._asdict() for finding in findings]
+        print(json.dumps({"findings": found, "notes": remarks}, indent=2))
+    else:
+        for finding in findings:
+            print(f"{finding.name}: {finding.text}")
+            for command in finding.commands:
+                print(f"    {command}")
+        print(f"{len(findings) or 'nothing'} found")
+        for remark in remarks:
+            print(f"note: {remark}")
+    return FAILED if findings else OK

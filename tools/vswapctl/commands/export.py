@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl export"""
+
+import argparse
+import os
+import sys
+import tempfile
+
+from vswapctl import cgroups, metrics, snapshot
+from vswapctl.errors import OK, CtlError, UsageError
+from vswapctl.kernel import Kernel
+
+
+def produce(kernel: Kernel, count: int | None) -> str:
+    """The metrics of this moment, with the largest groups if there are to be any."""
+    top = cgroups.mount_point(kernel)
+    groups = cgroups.usages(kernel, top)[:count] if top and count else []
+    return metrics.render(metrics.collect(snapshot.take(kernel, cgroups=top), groups))
+
+
+def replace(path: str, text: str) -> None:
+    """Write a file that is there whole or not at all; readable by everybody, as collectors need it."""
+    directory = os.path.dirname(path) or "."
+    try:
+        descriptor, name = tempfile.mkstemp(dir=directory, prefix=".vswapctl-")
+    except OSError as error:
+        raise CtlError(f"cannot write to {directory}: {error.strerror}; name another file") from None
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            os.fchmod(file.fileno(), 0o644)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError as error:
+        os.unlink(name)
+        raise CtlError(f"cannot write {path}: {error.strerror}; name another file") from None
+
+
+def serve(kernel: Kernel, args: argparse.Namespace) -> None:
+    """Until a signal."""
+    from vswapctl.server import Server, parse
+
+    address = parse(args.listen, args.any_address)
+    with Server(address, lambda: produce(kernel, args.groups)) as server:
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        print(f"http://{host}:{server.server_port}/metrics; Ctrl-C ends it", file=sys.stderr, flush=True)
+        server.serve_forever()
+
+
+def run(args: argparse.Namespace, kernel: Kernel) -> int:
+    """Print, write or serve."""
+    if args.any_address and not args.listen:
+        raise UsageError("--any-address goes with --listen ADDRESS:PORT")
+    if args.listen:
+        serve(kernel, args)
+    elif args.output:
+        replace(args.output, produce(kernel, args.groups))
+    else:
+        print(produce(kernel, args.groups), end="")
+    return OK

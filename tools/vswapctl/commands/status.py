@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl status"""
+
+import argparse
+
+from vswapctl import cgroups, rates, snapshot
+from vswapctl.errors import OK
+from vswapctl.kernel import Kernel
+
+
+def run(args: argparse.Namespace, kernel: Kernel) -> int:
+    """Print one snapshot; with an interval, the rates up to it."""
+    snapshot.read_meminfo(kernel)  # complain before waiting
+    measured = rates.measure(kernel, args.interval) if args.interval else None
+    snap = snapshot.take(kernel, debug=True, cgroups=cgroups.mount_point(kernel))
+    if args.json:
+        import json
+
+        from vswapctl.facts import gather
+
+        print(json.dumps(gather(snap, kernel.denied, measured), indent=2))
+    else:
+        from vswapctl.statustext import whole
+
+        print(whole(snap, kernel.denied, measured))
+    return OK

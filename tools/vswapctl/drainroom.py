@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Is there room elsewhere for what a swap device holds?"""
+
+from typing import NamedTuple
+
+from vswapctl.snapshot import Snapshot
+from vswapctl.swaps import Device
+
+# What the kernel itself assumes that zswap's pool holds, when nothing is in it to go by.
+GUESSED_RATIO = 2.0
+
+
+class Room(NamedTuple):
+    """Bytes of data: on other devices, in zswap, in RAM as it is."""
+
+    devices: int
+    zswap: int
+    ram: int
+
+    @property
+    def all(self) -> int:
+        """Together."""
+        return self.devices + self.zswap + self.ram
+
+
+def room(snap: Snapshot, device: Device) -> Room:
+    """Where the data of a device could go.
+
+    Only with virtual slots does it go to zswap without needing space on another device.
+    """
+    others = sum(other.free for other in snap.devices if other.name != device.name)
+    available, zswap = snap.available, snap.zswap
+    if snap.slots is None or snap.slots.mode == "never" or zswap is None or not zswap.enabled:
+        return Room(others, 0, available)
+    pool = min(available, max(0, (zswap.limit or 0) - zswap.pool))
+    return Room(others, int(pool * (zswap.ratio or GUESSED_RATIO)), available - pool)

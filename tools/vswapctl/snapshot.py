@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the kernel says about memory and swap at one moment."""
+
+from typing import NamedTuple
+
+from vswapctl.errors import CannotRead
+from vswapctl.kernel import Kernel
+from vswapctl.swaps import Device, devices
+from vswapctl.units import PAGE
+
+VSWAP = "/sys/kernel/mm/vswap"
+ZSWAP = "/sys/module/zswap/parameters"
+DEBUG = "/sys/kernel/debug/zswap"
+DEBUG_NAMES = (
+    "pool_limit_hit", "reject_reclaim_fail", "reject_alloc_fail", "reject_kmemcache_fail",
+    "reject_compress_fail", "reject_compress_poor", "decompress_fail", "written_back_pages",
+)  # fmt: skip
+
+# What zswap keeps for a page besides its data: struct zswap_entry and zsmalloc's handle, on 64 bit.
+# The exact number of either is in /proc/slabinfo, which needs root.
+ENTRY_BYTES = 56 + 8
+
+
+class Slots(NamedTuple):
+    """/sys/kernel/mm/vswap: pages, but metadata in bytes; None for what is not there."""
+
+    mode: str | None
+    used: int | None
+    max: int | None
+    zero: int | None
+    zswap: int | None
+    device: int | None
+    cached: int | None
+    refused: int | None
+    metadata: int | None
+
+
+class Zswap(NamedTuple):
+    """zswap's parameters and its pool; bytes."""
+
+    enabled: bool
+    compressor: str | None
+    max_percent: int | None
+    accept_percent: int | None
+    shrinker: bool
+    pool: int
+    stored: int
+    limit: int | None
+
+    @property
+    def ratio(self) -> float | None:
+        """How far data shrinks; None while the pool is nearly empty, where it means nothing."""
+        return self.stored / self.pool if self.pool >= 64 * PAGE and self.stored >= 64 * PAGE else None
+
+    @property
+    def entries(self) -> int:
+        """What the entries and handles take, by computation."""
+        return self.stored // PAGE * ENTRY_BYTES
+
+    @property
+    def fill(self) -> float | None:
+        """How much of the limit is used, 0 to 1 and a little more."""
+        return self.pool / self.limit if self.limit else None
+
+
+class Zram(NamedTuple):
+    """A zram disk, whether it is used for swap or not; bytes."""
+
+    name: str
+    data: int
+    compressed: int
+    memory: int
+
+
+class Snapshot(NamedTuple):
+    """``slots`` is None on a kernel without virtual swap, ``zswap`` without zswap.
+
+    ``debug`` are zswap's counters in debugfs, None where they may not be read.
+    """
+
+    meminfo: dict[str, int]
+    vmstat: dict[str, int]
+    slots: Slots | None
+    zswap: Zswap | None
+    devices: list[Device]
+    zram: list[Zram]
+    incompressible: int | None
+    debug: dict[str, int] | None
+
+    @property
+    def total(self) -> int:
+        """RAM, in bytes."""
+        return self.meminfo["MemTotal"]
+
+    @property
+    def available(self) -> int:
+        """RAM that a new program could have, in bytes."""
+        return self.meminfo.get("MemAvailable", self.meminfo.get("MemFree", 0))
+
+    @property
+    def gained(self) -> int | None:
+        """RAM that is free because pages are compressed, or zero, after all that it costs; bytes.
+
+        None without zswap. What is on devices is no gain of compression and not counted.
+        """
+        if self.zswap is None:
+            return None
+        zero = (self.slots.zero or 0) * PAGE if self.slots else 0
+        tables = (self.slots.metadata or 0) if self.slots else 0
+        return self.zswap.stored + zero - self.zswap.pool - self.zswap.entries - tables
+
+
+def read_slots(kernel: Kernel) -> Slots | None:
+    """The figures of virtual swap; None if the kernel has none."""
+    if not kernel.exists(VSWAP):
+        return None
+    files = ("slots_used", "slots_max", "zero", "zswap", "physical", "cached", "refused", "metadata_bytes")
+    return Slots(kernel.word(f"{VSWAP}/mode"), *(kernel.number(f"{VSWAP}/{name}") for name in files))
+
+
+def read_zswap(kernel: Kernel, meminfo: dict[str, int]) -> Zswap | None:
+    """The figures of zswap; None if the kernel has none."""
+    if not kernel.exists(ZSWAP):
+        return None
+    percent = kernel.number(f"{ZSWAP}/max_pool_percent")
+    return Zswap(
+        kernel.word(f"{ZSWAP}/enabled") in ("Y", "1"),
+        kernel.word(f"{ZSWAP}/compressor"),
+        percent,
+        kernel.number(f"{ZSWAP}/accept_threshold_percent"),
+        kernel.word(f"{ZSWAP}/shrinker_enabled") in ("Y", "1"),
+        meminfo.get("Zswap", 0),
+        meminfo.get("Zswapped", 0),
+        None if percent is None else meminfo["MemTotal"] * percent // 100,
+    )
+
+
+def read_zram(kernel: Kernel) -> list[Zram]:
+    """The zram disks that have been given a size."""
+    found = []
+    for name in kernel.names("/sys/block"):
+        if name.startswith("zram") and kernel.number(f"/sys/block/{name}/disksize") != 0:
+            words = (kernel.text(f"/sys/block/{name}/mm_stat") or "").split()
+            if len(words) >= 3 and all(word.isdigit() for word in words[:3]):
+                data, compressed, memory = map(int, words[:3])
+                found.append(Zram(name, data, compressed, memory))
+    return found
+
+
+def read_meminfo(kernel: Kernel) -> dict[str, int]:
+    """/proc/meminfo in bytes. Raises CannotRead: nothing can be said without it."""
+    meminfo = kernel.table("/proc/meminfo")
+    if not meminfo.get("MemTotal"):
+        raise CannotRead(f"cannot read {kernel.path('/proc/meminfo')}: mount /proc, or name another --root")
+    return meminfo
+
+
+def read_debug(kernel: Kernel) -> dict[str, int] | None:
+    """zswap's counters in debugfs, which need root; None without."""
+    if not kernel.names("/sys/kernel/debug"):
+        return None
+    found = {name: kernel.number(f"{DEBUG}/{name}") for name in DEBUG_NAMES}
+    return {name: value for name, value in found.items() if value is not None} or None
+
+
+def take(kernel: Kernel, debug: bool = False, cgroups: str | None = None) -> Snapshot:
+    """Read everything; ``cgroups`` is where control groups are, for what only the root group knows."""
+    meminfo = read_meminfo(kernel)
+    stat = kernel.table(f"{cgroups}/memory.stat") if cgroups else {}
+    return Snapshot(
+        meminfo,
+        kernel.table("/proc/vmstat"),
+        read_slots(kernel),
+        read_zswap(kernel, meminfo),
+        devices(kernel),
+        read_zram(kernel),
+        stat.get("zswap_incomp"),
+        read_debug(kernel) if debug else None,
+    )

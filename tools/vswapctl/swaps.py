@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+"""/proc/swaps: the active swap devices."""
+
+import re
+from typing import NamedTuple
+
+from vswapctl.kernel import Kernel, as_number
+
+
+class Device(NamedTuple):
+    """A swap device; sizes in bytes. ``kind`` is "partition" or "file"."""
+
+    name: str
+    kind: str
+    size: int
+    used: int
+    priority: int
+
+    @property
+    def free(self) -> int:
+        """Bytes that are not in use."""
+        return max(0, self.size - self.used)
+
+    @property
+    def is_zram(self) -> bool:
+        """Compressed memory that poses as a disk."""
+        return re.fullmatch(r"/dev/zram\d+", self.name) is not None
+
+
+def _unescape(name: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), name)
+
+
+def devices(kernel: Kernel) -> list[Device]:
+    """All of them, the ones that are used first at the top. Malformed lines are left out."""
+    found = []
+    for line in kernel.lines("/proc/swaps")[1:]:
+        words = line.rsplit(None, 4)
+        numbers = [as_number(word) for word in words[2:]]
+        if len(words) == 5 and None not in numbers:
+            size, used, priority = (number or 0 for number in numbers)
+            found.append(Device(_unescape(words[0].strip()), words[1], size * 1024, used * 1024, priority))
+    return sorted(found, key=lambda device: -device.priority)
