@@ -22,8 +22,8 @@ struct vswap_refusals {
  * @refusals: of this group alone
  * @zswapped: pages that zswap stores at virtual slots, those of groups that are
  *	      gone below this one included
- * @in_flight: pages that are being written back
- * @hand: the cluster at which the search for pages to write back goes on
+ * @in_flight: bytes of them that are being written back
+ * @hand: the slot at which the search for pages to write back goes on
  */
 struct vswap_group {
 	struct vswap_refusals refusals;

@@ -186,7 +186,8 @@ bool __vswap_read_lost(struct folio *folio)
 
 /**
  * vswap_zswap_word - find the compressed data behind a slot
- * @folio: the folio in the swap cache at the slot; of a large one, the first
+ * @folio: the folio in the swap cache at the slot
+ * @idx: which of its pages
  *
  * What is being written back is overtaken: as long as @folio is locked, the
  * data stays.
@@ -194,10 +195,10 @@ bool __vswap_read_lost(struct folio *folio)
  * Context: @folio is locked.
  * Return: the backing word, or 0 if zswap does not back the slot.
  */
-unsigned long vswap_zswap_word(struct folio *folio)
+unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned int off = swp_cluster_offset(folio->swap);
+	unsigned int off = swp_cluster_offset(folio->swap) + idx;
 	unsigned long word;
 
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
@@ -210,6 +211,22 @@ unsigned long vswap_zswap_word(struct folio *folio)
 		spin_unlock(&ci->lock);
 	}
 	return vswap_backing_tag(word) == VSWAP_ZSWAP ? word : 0;
+}
+
+/* See vswap_is_uniform(). */
+bool __vswap_is_uniform(struct swap_cluster_info *ci, unsigned int ci_off,
+			unsigned int nr)
+{
+	enum vswap_tag tag = vswap_backing_tag(ci->backing[ci_off]);
+
+	lockdep_assert_held(&ci->lock);
+	/* That of a flight would change when it lands. */
+	if (tag == VSWAP_FLIGHT || tag == VSWAP_LOST)
+		return false;
+	while (--nr)
+		if (vswap_backing_tag(ci->backing[++ci_off]) != tag)
+			return false;
+	return true;
 }
 
 /**

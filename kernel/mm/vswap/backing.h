@@ -6,7 +6,7 @@
  * cluster's swap table. Nothing outside this header knows its bits:
  *
  * NONE:   |------------------------ 0 ------------------------|000|
- * ZSWAP:  |------ zsmalloc handle / 8 ------|length|pool, 5|R|001|
+ * ZSWAP:  |------ zsmalloc handle / 8 ------|length|pool, 4|R|001|
  * SLOT:   |------------- offset --------------|type, 5 bits---|010|
  * LOST:   |------------------------ 0 ------------------------|011|
  * FLIGHT: |----- pointer to what writes the data back --------|100|
@@ -48,7 +48,7 @@
 
 #define VSWAP_REFERENCED	(1UL << VSWAP_TAG_BITS)
 #define VSWAP_POOL_SHIFT	(VSWAP_TAG_BITS + 1)
-#define VSWAP_POOL_BITS		5
+#define VSWAP_POOL_BITS		4
 #define VSWAP_NR_POOLS		(1U << VSWAP_POOL_BITS)
 #define VSWAP_LENGTH_SHIFT	(VSWAP_POOL_SHIFT + VSWAP_POOL_BITS)
 #define VSWAP_HANDLE_SHIFT	(VSWAP_LENGTH_SHIFT + PAGE_SHIFT)

@@ -111,7 +111,7 @@ void vswap_set_mode(enum vswap_mode mode);
 bool vswap_active(void);
 
 /* backing.c */
-unsigned long vswap_zswap_word(struct folio *folio);
+unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx);
 struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word);
 unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 
@@ -123,6 +123,7 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 int vswap_charge_slots(struct folio *folio, int nr);
 
 /* writeback.c */
+bool vswap_can_fly(void);
 int vswap_writeback(unsigned long word, swp_entry_t virt);
 unsigned long vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
 unsigned long vswap_flight_word(unsigned long word);
@@ -135,7 +136,7 @@ bool vswap_nothing_left(struct mem_cgroup *memcg);
 
 /* zswap.c */
 bool vswap_zswap_is_sane(unsigned long word);
-bool vswap_decompress(unsigned long word, swp_entry_t virt, struct folio *folio);
+bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page);
 void vswap_zswap_free(const unsigned long *words, unsigned int nr,
 		      struct mem_cgroup *memcg);
 

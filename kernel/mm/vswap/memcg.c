@@ -306,13 +306,16 @@ static bool vswap_memcg_is_v2(void)
  * vswap_memcg_group - what virtual swap knows of a group
  * @memcg: the group, or NULL
  *
- * Return: that; without cgroup v2 the root has everything.
+ * Return: that. Where zswap's shrinker does not know groups, without cgroup v2
+ * the root has everything, and without accounting of kernel memory each group.
  */
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
 {
-	if (memcg && vswap_memcg_is_v2())
+	if (!memcg || mem_cgroup_kmem_disabled())
+		return &vswap_everybody;
+	if (vswap_memcg_is_v2())
 		return &memcg->vswap;
-	return !memcg || mem_cgroup_is_root(memcg) ? &vswap_everybody : &vswap_nobody;
+	return mem_cgroup_is_root(memcg) ? &vswap_everybody : &vswap_nobody;
 }
 
 /**
@@ -344,20 +347,25 @@ static void vswap_tell_shrinker(struct mem_cgroup *memcg)
 		set_shrinker_bit(memcg, nid, zswap_list_lru.shrinker_id);
 }
 
-static void vswap_add_zswapped(struct mem_cgroup *memcg, long nr)
-{
-	atomic_long_t *zswapped = &vswap_memcg_group(memcg)->zswapped;
+/*
+ * Data of a group that is gone is its parent's to be shrunk. So that nothing is
+ * counted for a group after that was handed over, its counter is far below zero
+ * from then on.
+ */
+#define VSWAP_GONE	(LONG_MIN / 2)
 
-	if (atomic_long_add_return(nr, zswapped) == nr)
-		vswap_tell_shrinker(memcg);
-}
-
-/* Data of a group that is gone is its parent's to be shrunk. */
 static void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
 {
-	while (memcg && !mem_cgroup_online(memcg))
+	long sum;
+
+	for (;;) {
+		sum = atomic_long_add_return(nr, &vswap_memcg_group(memcg)->zswapped);
+		if (sum > VSWAP_GONE / 2)
+			break;
 		memcg = parent_mem_cgroup(memcg);
-	vswap_add_zswapped(memcg, nr);
+	}
+	if (sum > 0 && sum - nr <= 0)
+		vswap_tell_shrinker(memcg);
 }
 
 /*
@@ -444,12 +452,12 @@ bool __vswap_will_have_room(struct mem_cgroup *memcg)
 void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg)
 {
 	*filter = (struct vswap_owner_filter){ .bits = ~0UL };
-	if (!memcg || !vswap_memcg_is_v2())
+	if (!memcg || !vswap_memcg_is_v2() || mem_cgroup_kmem_disabled())
 		return;
 	filter->memcg = memcg;
 	/* Groups that are gone have other bits. */
 	if (!mem_cgroup_is_root(memcg) &&
-	    !READ_ONCE(memcg->css.cgroup->nr_dying_descendants))
+	    !READ_ONCE(memcg->css.cgroup->nr_dying_subsys[memory_cgrp_id]))
 		filter->bits = vswap_owner_bit(mem_cgroup_private_id(memcg));
 }
 
@@ -507,9 +515,11 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
 
 	if (parent && nr)
 		atomic_long_add(nr, &parent->vswap.refusals.nr);
-	nr = atomic_long_xchg(&memcg->vswap.zswapped, 0);
-	if (parent && nr)
-		vswap_add_zswapped(parent, nr);
+	if (!parent)
+		return;
+	nr = atomic_long_xchg(&memcg->vswap.zswapped, VSWAP_GONE);
+	if (nr > VSWAP_GONE / 2)
+		vswap_count_zswapped(parent, nr);
 }
 
 /**

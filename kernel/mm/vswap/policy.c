@@ -6,7 +6,9 @@
 
 #include <linux/init.h>
 #include <linux/jiffies.h>
+#include <linux/memblock.h>
 #include <linux/memcontrol.h>
+#include <linux/pfn.h>
 #include <linux/plist.h>
 #include <linux/swap_ops.h>
 #include <linux/zswap.h>
@@ -148,11 +150,17 @@ bool vswap_require_nofs(void)
 	return READ_ONCE(vswap_nofs);
 }
 
+/* Can a backing word name memory anywhere in this machine? */
+static bool vswap_can_name_memory(void)
+{
+	return PFN_PHYS(max_pfn) <= 1ULL << VSWAP_HANDLE_BITS;
+}
+
 /* May zswap store data behind new virtual slots? */
 static bool vswap_uses_zswap(void)
 {
 	return vswap_si && READ_ONCE(vswap_mode) != VSWAP_NEVER &&
-	       zswap_is_enabled();
+	       zswap_is_enabled() && vswap_can_name_memory();
 }
 
 /**

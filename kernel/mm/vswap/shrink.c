@@ -13,11 +13,21 @@
 #include "internal.h"
 #include "zswap.h"
 
-/* Slots of a cluster that are to be written back, in order. */
+/* The hand moves in steps of so many slots, and not beyond a cluster. */
+#define VSWAP_STEP	SWAP_CLUSTER_MAX
+
+/*
+ * What one call looks at, at most: a group that has little among much of others
+ * would look for long. In steps, and in clusters that have nothing of it.
+ */
+#define VSWAP_STEPS_MAX	(256 * (SWAPFILE_CLUSTER / VSWAP_STEP))
+#define VSWAP_SKIPS_MAX	8192
+
+/* Slots that are to be written back, in order. */
 struct vswap_victims {
 	unsigned int nr;
-	unsigned short off[SWAP_CLUSTER_MAX];
-	unsigned long word[SWAP_CLUSTER_MAX];
+	unsigned int slot[VSWAP_STEP];
+	unsigned long word[VSWAP_STEP];
 };
 
 /* Does anything in @ci belong to the group? A hint, without the lock. */
@@ -28,51 +38,66 @@ static bool vswap_may_have(struct swap_cluster_info *ci,
 }
 
 /*
- * Look at the slots of a cluster from *@off on. Return: how many have data of
- * the group; *@off is where to go on.
+ * Move the hand on, by a step or over a cluster that has nothing of the group.
+ * What is passed belongs to the caller: another one gets the next. Return: how
+ * many slots, from *@slot on.
  */
-static unsigned int vswap_pick(struct swap_cluster_info *ci, unsigned int *off,
+static unsigned int vswap_move_hand(struct vswap_group *group,
+				    const struct vswap_owner_filter *filter,
+				    unsigned int *slot)
+{
+	unsigned int end = READ_ONCE(vswap_space.nr_clusters) * SWAPFILE_CLUSTER;
+	unsigned int hand = READ_ONCE(group->hand), next;
+	struct swap_cluster_info *ci;
+
+	do {
+		/* There is nothing in the first cluster. */
+		*slot = hand >= SWAPFILE_CLUSTER && hand < end ? hand : SWAPFILE_CLUSTER;
+		ci = &vswap_si->cluster_info[*slot / SWAPFILE_CLUSTER];
+		next = round_up(*slot + 1, vswap_may_have(ci, filter) ?
+				VSWAP_STEP : SWAPFILE_CLUSTER);
+	} while (!try_cmpxchg(&group->hand, &hand, next));
+	return next - *slot;
+}
+
+/* Return: how many of the slots have data of the group. */
+static unsigned int vswap_pick(unsigned int slot, unsigned int nr,
 			       struct vswap_owner_filter *filter,
-			       unsigned long nr_to_scan,
 			       struct vswap_victims *victims)
 {
-	unsigned int seen = 0;
+	struct swap_cluster_info *ci = &vswap_si->cluster_info[slot / SWAPFILE_CLUSTER];
+	unsigned int off = slot % SWAPFILE_CLUSTER, seen = 0;
 
 	victims->nr = 0;
 	spin_lock(&ci->lock);
-	for (; ci->backing && *off < SWAPFILE_CLUSTER; (*off)++) {
-		unsigned long word = ci->backing[*off];
+	for (; ci->backing && nr; nr--, off++, slot++) {
+		unsigned long word = ci->backing[off];
 
 		if (vswap_backing_tag(word) != VSWAP_ZSWAP ||
-		    !vswap_filter_matches(filter, __swap_cgroup_get(ci, *off)))
+		    !vswap_filter_matches(filter, __swap_cgroup_get(ci, off)))
 			continue;
-		if (seen == nr_to_scan || victims->nr == SWAP_CLUSTER_MAX)
-			goto unlock;
 		seen++;
 		if (word & VSWAP_REFERENCED) {
-			WRITE_ONCE(ci->backing[*off], word & ~VSWAP_REFERENCED);
+			WRITE_ONCE(ci->backing[off], word & ~VSWAP_REFERENCED);
 			continue;
 		}
-		victims->off[victims->nr] = *off;
+		victims->slot[victims->nr] = slot;
 		victims->word[victims->nr++] = word;
 	}
-	*off = SWAPFILE_CLUSTER;
-unlock:
 	spin_unlock(&ci->lock);
 	return seen;
 }
 
 /* Return: true to go on. */
-static bool vswap_write_victims(unsigned int idx, const struct vswap_victims *victims,
+static bool vswap_write_victims(const struct vswap_victims *victims,
 				unsigned long *written, bool *met_cached)
 {
-	unsigned long first = (unsigned long)idx * SWAPFILE_CLUSTER;
 	unsigned int i;
 	int err;
 
 	for (i = 0; i < victims->nr; i++) {
 		err = vswap_writeback(victims->word[i],
-				      swp_entry(vswap_type, first + victims->off[i]));
+				      swp_entry(vswap_type, victims->slot[i]));
 		if (!err) {
 			zswap_written_back_pages++;
 			(*written)++;
@@ -95,41 +120,44 @@ unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan
 			     bool *met_cached)
 {
 	struct vswap_group *group = vswap_memcg_group(memcg);
-	unsigned int nr_clusters = READ_ONCE(vswap_space.nr_clusters), left;
-	unsigned int hand = READ_ONCE(group->hand);
-	unsigned int idx = hand / SWAPFILE_CLUSTER, off = hand % SWAPFILE_CLUSTER;
+	unsigned long left = READ_ONCE(vswap_space.nr_clusters) * SWAPFILE_CLUSTER;
+	unsigned int steps = VSWAP_STEPS_MAX, skips = VSWAP_SKIPS_MAX;
+	unsigned int slot, nr, seen;
 	struct vswap_owner_filter filter;
 	struct vswap_victims victims;
-	struct swap_cluster_info *ci;
 	unsigned long written = 0;
 	bool more = true;
 
 	if (atomic_long_read(&group->zswapped) <= 0)
 		return 0;
 	vswap_filter_init(&filter, memcg);
-	/* Once round, and what of the first cluster was passed by. */
-	for (left = nr_clusters; *nr_to_scan && more && left;) {
-		if (idx >= nr_clusters || off == SWAPFILE_CLUSTER) {
-			idx = idx + 1 < nr_clusters ? idx + 1 : 1;
-			off = 0;
-			if (!(--left % 64))
-				cond_resched();
-		}
-		ci = &vswap_si->cluster_info[idx];
-		if (!vswap_may_have(ci, &filter)) {
-			off = SWAPFILE_CLUSTER;
+	/* Once round at most. Nobody loses a second chance if nothing can be written. */
+	while (*nr_to_scan && more && left && vswap_can_fly()) {
+		nr = vswap_move_hand(group, &filter, &slot);
+		left -= min(left, nr);
+		if (nr > VSWAP_STEP) {
+			if (!--skips)
+				break;
 			continue;
 		}
-		*nr_to_scan -= vswap_pick(ci, &off, &filter, *nr_to_scan, &victims);
-		more = vswap_write_victims(idx, &victims, &written, met_cached);
+		seen = vswap_pick(slot, nr, &filter, &victims);
+		*nr_to_scan -= min(*nr_to_scan, seen);
+		more = vswap_write_victims(&victims, &written, met_cached);
+		if (!--steps)
+			break;
+		if (!(steps % 64))
+			cond_resched();
 	}
-	/* Of several at a time, the last one's: some is met twice, or later. */
-	WRITE_ONCE(group->hand, min(idx * SWAPFILE_CLUSTER + off,
-				    nr_clusters * SWAPFILE_CLUSTER - 1));
+	/* There may be more, but not now, or it has taken long enough. */
+	if (!steps || !skips || !vswap_can_fly())
+		*nr_to_scan = 0;
 	return written;
 }
 
-/* See vswap_shrink_count(). */
+/*
+ * See vswap_shrink_count(). On which node data is would have to be asked of
+ * zsmalloc for each page: a node's reclaim takes what the hand meets.
+ */
 unsigned long __vswap_shrink_count(struct mem_cgroup *memcg)
 {
 	long nr = atomic_long_read(&vswap_memcg_group(memcg)->zswapped);

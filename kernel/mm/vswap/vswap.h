@@ -407,7 +407,20 @@ void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 		       bool zero);
 bool __vswap_read_lost(struct folio *folio);
 void __vswap_zswap_erase(struct folio *folio);
+void __vswap_swapped_in(struct folio *folio);
 bool __vswap_get_slots(struct folio *folio);
+bool __vswap_is_uniform(struct swap_cluster_info *ci, unsigned int ci_off,
+			unsigned int nr);
+
+/*
+ * Are the slots, which are not in the swap cache, backed by the same kind of
+ * thing, so that a large folio can be read there? @ci is locked.
+ */
+static inline bool vswap_is_uniform(struct swap_cluster_info *ci,
+				    unsigned int ci_off, unsigned int nr)
+{
+	return !is_vswap_in_use(ci) || __vswap_is_uniform(ci, ci_off, nr);
+}
 
 static inline void vswap_release_range(struct swap_info_struct *si,
 				       struct swap_cluster_info *ci,
@@ -437,6 +450,16 @@ static inline bool vswap_zswap_erase(struct folio *folio)
 		return false;
 	__vswap_zswap_erase(folio);
 	return true;
+}
+
+/*
+ * @folio, which is locked, is about to be mapped. A large one has kept its
+ * compressed data until now: it might have turned out not to fit.
+ */
+static inline void vswap_swapped_in(struct folio *folio)
+{
+	if (folio_test_large(folio) && !folio_test_anon(folio) && vswap_folio(folio))
+		__vswap_swapped_in(folio);
 }
 
 /*

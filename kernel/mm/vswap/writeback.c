@@ -39,7 +39,8 @@
  * @virt: the virtual slot
  * @slot: the slot of a device; its reverse map names @virt, and nothing else
  *	  names it before the end
- * @memcg: charged for @slot; referenced
+ * @id: the owner of @virt
+ * @memcg: the same, charged for @slot; referenced
  * @folio: the data; of order 0
  */
 struct vswap_flight {
@@ -48,6 +49,7 @@ struct vswap_flight {
 	unsigned int size;
 	swp_entry_t virt;
 	swp_entry_t slot;
+	unsigned short id;
 	struct mem_cgroup *memcg;
 	struct folio *folio;
 };
@@ -100,6 +102,17 @@ static struct vswap_flight *vswap_take_flight(void)
 		list_del(&flight->list);
 	spin_unlock(&vswap_flight_lock);
 	return flight;
+}
+
+/**
+ * vswap_can_fly - would vswap_writeback() find a page to start with?
+ *
+ * Return: false if it would not, for now.
+ */
+bool vswap_can_fly(void)
+{
+	return !list_empty_careful(&vswap_pool) &&
+	       !time_before(jiffies, READ_ONCE(vswap_paused_until));
 }
 
 static void vswap_free_flight(struct vswap_flight *flight)
@@ -231,7 +244,9 @@ static int vswap_reserve_slot(struct vswap_flight *flight, unsigned long word)
 	else if (swp_tb_is_folio(__swap_table_get(ci, off)))
 		err = -EEXIST;
 	else
-		flight->memcg = vswap_memcg_get(__swap_cgroup_get(ci, off));
+		flight->id = __swap_cgroup_get(ci, off);
+	if (!err)
+		flight->memcg = vswap_memcg_get(flight->id);
 	spin_unlock(&ci->lock);
 	if (err)
 		return err;
@@ -253,6 +268,7 @@ static int vswap_hold_slot(struct vswap_flight *flight, unsigned long word,
 			   void **shadow)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
+	unsigned int off = swp_cluster_offset(flight->virt);
 	int err;
 
 	/* Whoever found it at its former slot may not have let it go yet. */
@@ -261,7 +277,9 @@ static int vswap_hold_slot(struct vswap_flight *flight, unsigned long word,
 	*shadow = NULL;
 	spin_lock(&ci->lock);
 	err = __swap_cache_add_check(ci, flight->virt, 1, shadow, NULL);
-	if (!err && !vswap_backs(ci, swp_cluster_offset(flight->virt), word))
+	/* Somebody else's by now, at the same place? */
+	if (!err && (!vswap_backs(ci, off, word) ||
+		     __swap_cgroup_get(ci, off) != flight->id))
 		err = -ENOENT;
 	if (!err)
 		__swap_cache_do_add_folio(ci, flight->folio, flight->virt);
@@ -305,7 +323,7 @@ static int vswap_load_flight(struct vswap_flight *flight, unsigned long word)
 	err = vswap_hold_slot(flight, word, &shadow);
 	if (err)
 		return err;
-	ok = vswap_decompress(word, flight->virt, flight->folio);
+	ok = vswap_decompress(word, flight->virt, &flight->folio->page);
 	if (vswap_let_slot_go(flight, ok ? word : 0, shadow))
 		return 0;
 	return ok ? -ENOENT : -EIO;

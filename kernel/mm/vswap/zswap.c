@@ -89,11 +89,11 @@ bool vswap_zswap_is_sane(unsigned long word)
  * vswap_decompress - get the data behind a virtual slot
  * @word: the slot's backing word; it stays
  * @virt: the slot
- * @folio: receives the data; of order 0
+ * @page: receives the data
  *
  * Return: false if that is not possible.
  */
-bool vswap_decompress(unsigned long word, swp_entry_t virt, struct folio *folio)
+bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page)
 {
 	struct zswap_entry entry = {
 		.swpentry = virt,
@@ -103,7 +103,7 @@ bool vswap_decompress(unsigned long word, swp_entry_t virt, struct folio *folio)
 	};
 
 	VM_WARN_ON_ONCE(vswap_backing_tag(word) != VSWAP_ZSWAP || !entry.pool);
-	return zswap_decompress(&entry, folio);
+	return zswap_decompress(&entry, page);
 }
 
 /* What zswap_entry_free() does, for data of one pool. */
@@ -190,34 +190,64 @@ bool vswap_zswap_store(struct page *page, struct zswap_pool *pool)
 	return true;
 }
 
+/* Return: 0, -ENOENT if zswap does not back the slots, or -EIO. */
+static int vswap_decompress_folio(struct folio *folio)
+{
+	unsigned int i;
+
+	for (i = 0; i < folio_nr_pages(folio); i++) {
+		struct page *page = folio_page(folio, i);
+		unsigned long word = vswap_zswap_word(folio, i);
+
+		/* All of a folio is there or none: see vswap_is_uniform(). */
+		if (!word)
+			return WARN_ON_ONCE(i) ? -EIO : -ENOENT;
+		if (!vswap_decompress(word, page_swap_entry(page), page))
+			return -EIO;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* The folio has the only copy from now on. */
+static void vswap_take_over(struct folio *folio)
+{
+	folio_mark_dirty(folio);
+	__vswap_zswap_erase(folio);
+}
+
 /**
  * vswap_zswap_load - read a folio at virtual slots from zswap
- * @folio: the folio, locked and in the swap cache
+ * @folio: the folio, locked and in the swap cache; it may be large
  *
  * Return: as zswap_load().
  */
 int vswap_zswap_load(struct folio *folio)
 {
-	unsigned long word = vswap_zswap_word(folio);
+	long nr = folio_nr_pages(folio);
+	int err;
 
-	if (!word)
-		return -ENOENT;
-	/* See zswap_load(): there is nobody that reads such a folio. */
-	if (WARN_ON_ONCE(folio_test_large(folio))) {
+	err = vswap_decompress_folio(folio);
+	if (err == -ENOENT)
+		return err;
+	if (err) {
 		folio_unlock(folio);
-		return -EINVAL;
-	}
-	if (!vswap_decompress(word, folio->swap, folio)) {
-		folio_unlock(folio);
-		return -EIO;
+		return err;
 	}
 	folio_mark_uptodate(folio);
-	count_vm_event(ZSWPIN);
-	count_memcg_folio_events(folio, ZSWPIN, 1);
-
-	/* The folio has the only copy from now on. */
-	folio_mark_dirty(folio);
-	__vswap_zswap_erase(folio);
+	count_vm_events(ZSWPIN, nr);
+	count_memcg_folio_events(folio, ZSWPIN, nr);
+	if (folio_test_large(folio))
+		count_mthp_stat(folio_order(folio), MTHP_STAT_SWPIN);
+	else
+		vswap_take_over(folio);
 	folio_unlock(folio);
 	return 0;
+}
+
+/* See vswap_swapped_in(). */
+void __vswap_swapped_in(struct folio *folio)
+{
+	if (vswap_zswap_word(folio, 0))
+		vswap_take_over(folio);
 }

@@ -73,7 +73,7 @@ unsigned long zswap_max_pages(void);
 bool zswap_has_room(void);
 bool zswap_compress(struct page *page, struct zswap_entry *entry,
 		    struct zswap_pool *pool);
-bool zswap_decompress(struct zswap_entry *entry, struct folio *folio);
+bool zswap_decompress(struct zswap_entry *entry, struct page *page);
 
 /* zswap.c: compressed data of virtual slots */
 bool vswap_zswap_store(struct page *page, struct zswap_pool *pool);

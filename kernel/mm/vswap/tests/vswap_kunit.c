@@ -230,7 +230,7 @@ static void release_in_runs(struct kunit *test)
 		folio_dup_swap(folios[i], NULL);
 		if (pattern[i] == 'z')
 			vswap_back_by_zswap(folios[i]->swap, data(i));
-		KUNIT_EXPECT_EQ(test, vswap_zswap_word(folios[i]),
+		KUNIT_EXPECT_EQ(test, vswap_zswap_word(folios[i], 0),
 				pattern[i] == 'z' ? data(i) : 0);
 		swap_cache_del_folio(folios[i]);
 	}
@@ -268,7 +268,7 @@ static void backing_transitions(struct kunit *test)
 	swap_cluster_unlock(ci);
 	KUNIT_ASSERT_EQ(test, nr_freed, 2);
 	KUNIT_EXPECT_EQ(test, freed[1], data(1));
-	KUNIT_EXPECT_EQ(test, vswap_zswap_word(folio), 0);
+	KUNIT_EXPECT_EQ(test, vswap_zswap_word(folio, 0), 0);
 
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_mark_zero(ci, folio, false);

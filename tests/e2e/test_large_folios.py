@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Large folios come back as large folios, from zswap too. On x86-64: User-Mode Linux has none."""
+
+import logging
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, fields, number
+
+# 64 KB folios, pushed out whole by their group and then read once. Small pages do not matter.
+REFAULT = """
+T=/sys/kernel/mm/transparent_hugepage
+echo never > $T/enabled; echo %(shmem)s > $T/shmem_enabled
+echo always > $T/hugepages-64kB/enabled
+echo 0 > /proc/sys/vm/page-cluster; %(setup)s
+group a
+in_group a swapcheck --mode %(mode)s --size 96M --zero 5 --random 0 --text 30 --passes 1 --order sequential \\
+  --ready-file /run/ready --wait-file /run/go --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+stats() { for name in swpout zswpout swpin; do echo $name $(cat $T/hugepages-64kB/stats/$name); done; }
+for i in 1 2 3; do echo 128M > $CG/a/memory.reclaim; done 2>/dev/null
+%(between)s
+stats > $RESULTS/before; awk '/^(pgmajfault|zswpin|swpin_zero|pswpin) / { print $1, $2 }' /proc/vmstat > $RESULTS/vm.before
+touch /run/go; wait $pid
+stats > $RESULTS/after; awk '/^(pgmajfault|zswpin|swpin_zero|pswpin) / { print $1, $2 }' /proc/vmstat > $RESULTS/vm.after
+[ ! -e /sys/kernel/mm/vswap ] || settle
+"""
+PLAIN = {"mode": "anon", "shmem": "never", "setup": ":", "between": ":"}
+FOLIO = 16  # pages
+
+
+def difference(result: object, name: str) -> dict[str, int]:
+    """Counters: what was added while the memory was read."""
+    before, after = (fields(result, f"{name}{when}") for when in ("before", "after"))  # type: ignore[arg-type]
+    return {key: after[key] - before[key] for key in after}
+
+
+def refault(boot_guest: Boot, kernel: str, **changes: object) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Run it; the counters before the memory was read, and what was added, of folios and of pages."""
+    swap = changes.pop("swap", "file:256M")
+    result = boot_guest(
+        REFAULT % {**PLAIN, **changes}, kernel=kernel, arch="x86_64", flavour="release", cpus=2,
+        mem_bytes=384 * MIB, swap=swap, pool_percent=50,
+    )  # fmt: skip
+    assert answer(result, "out.json")["verified"] is True, result.output
+    if kernel == "vswap":
+        assert (result.end.slots_used, result.end.physical) == (0, 0)
+    seen = fields(result, "before"), difference(result, ""), difference(result, "vm.")
+    logging.info("%s %s: %s", kernel, changes, seen)
+    return seen
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+@pytest.mark.kernel("mainline", "x86_64", "release")
+def test_refault_from_zswap(boot_guest: Boot) -> None:
+    """At least eight times fewer faults than mainline has, which reads page by page from zswap."""
+    _, _, theirs = refault(boot_guest, "mainline")
+    before, folios, ours = refault(boot_guest, "vswap")
+    assert before["zswpout"] > 1000, before
+    assert folios["swpin"] > 1000 and ours["zswpin"] > 1000 * FOLIO, (folios, ours)
+    assert theirs["zswpin"] > 1000 * FOLIO and theirs["pgmajfault"] >= 8 * ours["pgmajfault"], (theirs, ours)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_refault_without_a_device_and_of_shmem(boot_guest: Boot) -> None:
+    _, folios, ours = refault(boot_guest, "vswap", swap="none")
+    assert folios["swpin"] > 1000 and ours["zswpin"] > 1000 * FOLIO, (folios, ours)
+    _, folios, ours = refault(boot_guest, "vswap", swap="none", mode="shm-memfd", shmem="always")
+    assert ours["zswpin"] > 1000 * FOLIO and ours["zswpin"] > 8 * ours["pgmajfault"], (folios, ours)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_folios_that_are_not_in_one_place(boot_guest: Boot) -> None:
+    """Pages were written back from the middle of folios: what is in zswap and on the disk is read page by page."""
+    _, folios, ours = refault(
+        boot_guest, "vswap",
+        between="echo Y > $Z/shrinker_enabled; for i in $(seq 40); do echo 1M > $CG/a/memory.reclaim; sleep 0.1;"
+        " grep -q 'zswpwb [0-9]\\{4\\}' /proc/vmstat && break; done 2>/dev/null; echo N > $Z/shrinker_enabled",
+    )  # fmt: skip
+    assert ours["pswpin"] > 100 and ours["zswpin"] > 1000, (folios, ours)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_races_of_large_folios(boot_guest: Boot) -> None:
+    """Swapped out and in, written back, split by partial unmapping and forks, with one slot's fate at a time."""
+    result = boot_guest(
+        """
+T=/sys/kernel/mm/transparent_hugepage
+for size in 16kB 64kB 256kB; do echo always > $T/hugepages-$size/enabled; done
+echo Y > $Z/shrinker_enabled; echo 0 > /proc/sys/vm/page-cluster
+cat /proc/vmstat > $RESULTS/vmstat.before
+swapcheck --mode anon,fork,dontneed,pageout,mremap,churn --seconds 10 --size 160M --zero 5 --random 5 --text 20 \\
+  --rewrite 30 --passes 3 --json > $RESULTS/out.json
+cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; settle
+""",
+        arch="x86_64", flavour="release", cpus=2, mem_bytes=128 * MIB, swap="file:512M", pool_percent=15,
+        timeout=900.0,
+    )  # fmt: skip
+    assert answer(result, "out.json")["verified"] is True, result.output
+    assert number(result, "swpin") > 0
+    assert (result.end.slots_used, result.end.physical) == (0, 0)
