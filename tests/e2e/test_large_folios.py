@@ -97,7 +97,7 @@ swapcheck --mode anon,fork,dontneed,pageout,mremap,churn --seconds 10 --size 160
   --rewrite 30 --passes 3 --json > $RESULTS/out.json
 cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; settle
 """,
-        arch="x86_64", flavour="release", cpus=2, mem_bytes=128 * MIB, swap="file:512M", pool_percent=15,
+        arch="x86_64", flavour="release", cpus=2, mem_bytes=96 * MIB, swap="file:512M", pool_percent=15,
         timeout=900.0,
     )  # fmt: skip
     assert answer(result, "out.json")["verified"] is True, result.output

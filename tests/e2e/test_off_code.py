@@ -40,10 +40,11 @@ DIFFERS: dict[str, str] = {  # function: why
     "balance_pgdat": "reads once more whether memcg is disabled, for an argument that is not used",
     "shrink_lruvec": "reads once more whether memcg is disabled, for an argument that is not used",
     "zs_free_many": "used by virtual swap alone",
-    "zswap_lru_add": STATIC,
-    "zswap_lru_del": STATIC,
+    "zswap_compress": STATIC,
+    "zswap_decompress": "takes the page that the data goes to, where mainline takes the folio",
+    "sg_assign_page": "compiled into zswap_decompress",
     "zswap_max_pages": STATIC,
-    "zswap_store": STATIC + " (zswap_lru_add)",
+    "zswap_store": STATIC + " (zswap_compress)",
 }
 
 

@@ -458,7 +458,7 @@ static inline bool vswap_zswap_erase(struct folio *folio)
  */
 static inline void vswap_swapped_in(struct folio *folio)
 {
-	if (folio_test_large(folio) && !folio_test_anon(folio) && vswap_folio(folio))
+	if (vswap_folio(folio) && folio_test_large(folio) && !folio_test_anon(folio))
 		__vswap_swapped_in(folio);
 }
 
