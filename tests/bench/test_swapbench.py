@@ -128,6 +128,7 @@ def test_metadata() -> None:
     assert [found[f"{step} %"] for step in (0, 25, 50, 75, 100)] == [1, 5, 10, 15, 20], "zswap's entries are not"
     assert found["zswap's trees"] == 1
     assert found["bytes per slot"] == 20
+    assert found["bytes per slot, entries and handles included"] == 20 + 8, "8 MB of slabs of zswap_entry"
 
 
 def test_metadata_that_cannot_be() -> None:

@@ -20,9 +20,10 @@ while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
 stats() { for name in swpout zswpout swpin; do echo $name $(cat $T/hugepages-64kB/stats/$name); done; }
 for i in 1 2 3; do echo 128M > $CG/a/memory.reclaim; done 2>/dev/null
 %(between)s
-stats > $RESULTS/before; awk '/^(pgmajfault|zswpin|swpin_zero|pswpin) / { print $1, $2 }' /proc/vmstat > $RESULTS/vm.before
+vm() { awk '/^(pgmajfault|zswpin|swpin_zero|pswpin) / { print $1, $2 }' /proc/vmstat; }
+stats > $RESULTS/before; vm > $RESULTS/vm.before
 touch /run/go; wait $pid
-stats > $RESULTS/after; awk '/^(pgmajfault|zswpin|swpin_zero|pswpin) / { print $1, $2 }' /proc/vmstat > $RESULTS/vm.after
+stats > $RESULTS/after; vm > $RESULTS/vm.after
 [ ! -e /sys/kernel/mm/vswap ] || settle
 """
 PLAIN = {"mode": "anon", "shmem": "never", "setup": ":", "between": ":"}
@@ -35,7 +36,7 @@ def difference(result: object, name: str) -> dict[str, int]:
     return {key: after[key] - before[key] for key in after}
 
 
-def refault(boot_guest: Boot, kernel: str, **changes: object) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+def refault(boot_guest: Boot, kernel: str, **changes: object) -> tuple[dict[str, int], ...]:
     """Run it; the counters before the memory was read, and what was added, of folios and of pages."""
     swap = changes.pop("swap", "file:256M")
     result = boot_guest(

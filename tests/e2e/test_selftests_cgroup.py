@@ -77,13 +77,18 @@ def outcome(boot_guest: Boot, programs: Path) -> Callable[..., dict[str, set[str
     known: dict[tuple[object, ...], dict[str, set[str]]] = {}
 
     def run(
-        kernel: str, mode: str, swap: str, names: tuple[str, ...] = PROGRAMS, turn: int = 1, zswap: bool = True
+        kernel: str,
+        mode: str,
+        swap: str,
+        names: tuple[str, ...] = PROGRAMS,
+        turn: int = 1,
+        zswap: bool = True,
     ) -> dict[str, set[str]]:
         key = (kernel, mode, swap, names, turn, zswap)
         if key not in known:
             result = boot_guest(
-                RUN.format(programs=" ".join(names), dir=programs, zswap="NY"[zswap]), kernel=kernel, flavour="release",
-                mode=mode, swap=swap, mem_bytes=1024 * MIB, scratch=400 * MIB, cpus=2,
+                RUN.format(programs=" ".join(names), dir=programs, zswap="NY"[zswap]),
+                kernel=kernel, flavour="release", mode=mode, swap=swap, mem_bytes=1024 * MIB, scratch=400 * MIB, cpus=2,
             )  # fmt: skip
             known[key] = {name: passed(result.files[name]) for name in names}
             print(key, {name: result.files[name] for name in names})  # noqa: T201 (shown when it fails)

@@ -15,6 +15,7 @@
  *	REFUSED -> NONE	the content has changed; freed
  *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff
  *	SLOT  -> LOST	to be evacuated, but could not be read
+ *	ZSWAP -> LOST	could not be decompressed, as a part of a large folio
  *	LOST  -> NONE	freed
  *
  * Rules 1 and 2 of internal.h say who may do that. A slot that is not free, not
@@ -211,6 +212,21 @@ unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx)
 		spin_unlock(&ci->lock);
 	}
 	return vswap_backing_tag(word) == VSWAP_ZSWAP ? word : 0;
+}
+
+/**
+ * vswap_lose - give up compressed data that is not what it should be
+ * @folio: the folio at the slot, locked and not up to date
+ * @idx: which of its pages
+ */
+void vswap_lose(struct folio *folio, unsigned int idx)
+{
+	swp_entry_t virt = page_swap_entry(folio_page(folio, idx));
+	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
+
+	vswap_release_backing(ci, virt, 1, BIT(VSWAP_ZSWAP), VSWAP_FREED);
+	WRITE_ONCE(ci->backing[swp_cluster_offset(virt)], VSWAP_LOST);
+	swap_cluster_unlock(ci);
 }
 
 /* See vswap_is_uniform(). */

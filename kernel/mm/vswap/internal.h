@@ -112,6 +112,7 @@ bool vswap_active(void);
 
 /* backing.c */
 unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx);
+void vswap_lose(struct folio *folio, unsigned int idx);
 struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word);
 unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 

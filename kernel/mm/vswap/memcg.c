@@ -291,8 +291,8 @@ bool vswap_memcg_may_store(struct mem_cgroup *memcg)
 /* Compressed data */
 
 /*
- * Of all groups that have none of their own: with cgroup v1, where zswap does
- * not know groups, and without memcg.
+ * Of the root, and of all groups that have none of their own: with cgroup v1,
+ * where zswap does not know groups, and without memcg.
  */
 static struct vswap_group vswap_everybody;
 static struct vswap_group vswap_nobody;
@@ -311,11 +311,9 @@ static bool vswap_memcg_is_v2(void)
  */
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
 {
-	if (!memcg || mem_cgroup_kmem_disabled())
+	if (!memcg || mem_cgroup_is_root(memcg) || mem_cgroup_kmem_disabled())
 		return &vswap_everybody;
-	if (vswap_memcg_is_v2())
-		return &memcg->vswap;
-	return mem_cgroup_is_root(memcg) ? &vswap_everybody : &vswap_nobody;
+	return vswap_memcg_is_v2() ? &memcg->vswap : &vswap_nobody;
 }
 
 /**
@@ -471,6 +469,8 @@ bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id
 	while (memcg && !mem_cgroup_online(memcg))
 		memcg = parent_mem_cgroup(memcg);
 	rcu_read_unlock();
+	if (!memcg)
+		memcg = root_mem_cgroup;
 	filter->id = id;
 	filter->matches = memcg == filter->memcg;
 	return filter->matches;

@@ -77,6 +77,9 @@ static unsigned int vswap_pick(unsigned int slot, unsigned int nr,
 		    !vswap_filter_matches(filter, __swap_cgroup_get(ci, off)))
 			continue;
 		seen++;
+		/* It is in use. */
+		if (swp_tb_is_folio(__swap_table_get(ci, off)))
+			continue;
 		if (word & VSWAP_REFERENCED) {
 			WRITE_ONCE(ci->backing[off], word & ~VSWAP_REFERENCED);
 			continue;

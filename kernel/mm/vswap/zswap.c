@@ -202,8 +202,14 @@ static int vswap_decompress_folio(struct folio *folio)
 		/* All of a folio is there or none: see vswap_is_uniform(). */
 		if (!word)
 			return WARN_ON_ONCE(i) ? -EIO : -ENOENT;
-		if (!vswap_decompress(word, page_swap_entry(page), page))
+		if (!vswap_decompress(word, page_swap_entry(page), page)) {
+			/* Only this page is lost: the others are read one by one. */
+			if (folio_test_large(folio)) {
+				vswap_lose(folio, i);
+				swap_cache_del_folio(folio);
+			}
 			return -EIO;
+		}
 		cond_resched();
 	}
 	return 0;

@@ -6,9 +6,10 @@ no memory (a page is a word repeated: zswap compresses it to almost nothing, zra
 
 What is counted, the same way for every kernel, is memory of the kernel itself: MemTotal less
 MemFree, Buffers, Cached, SwapCached and AnonPages, less zswap's pool, its entries and zsmalloc's
-own caches, and above what there was before swapon. Left are the arrays of clusters, the tables of
-clusters, and the trees that lead from a slot to zswap's entry, which virtual swap has its backing
-words for: published figures count them too, and "zswap's trees" tells how much they are.
+own caches, and above what there was before swapon. One figure includes the latter two. Left are the
+arrays of clusters, the tables of clusters, and the trees that lead from a slot to zswap's entry,
+which virtual swap has its backing words for: published figures count them too, and "zswap's trees"
+tells how much they are.
 With virtual swap the kernel's own figure (metadata_bytes) must agree. On User-Mode Linux, whose
 clusters have 256 slots, a cluster's table is a slab object of 2056 bytes, 15 of them to 32 KB: each
 table costs 7 % more there than on x86-64, where it is a page.
@@ -26,6 +27,7 @@ _STEPS = (0, 25, 50, 75, 100)
 _USERS = ("MemFree", "Buffers", "Cached", "SwapCached", "AnonPages", "Zswap")
 _TREES = "radix_tree_node"
 _ZSWAP_CACHES = ("zswap", "zs_", "zspage", "zsmalloc")
+_PER_PAGE_CACHES = ("zswap_entry", "zs_handle")  # one object for each compressed page
 # Posted to the kernel's mailing list for 32 GB (8,388,608 slots), in MB, by what is in use in percent: with the
 # third version of another virtual swap, and with the swap table series of mainline (its phases).
 _PUBLISHED: dict[str, dict[str, dict[int, float]]] = {
@@ -43,6 +45,7 @@ _PUBLISHED: dict[str, dict[str, dict[int, float]]] = {
 }
 _PUBLISHED_SLOTS = 8 << 20
 _SLACK = 4 * _MB  # pages in per-CPU lists, slabs of others
+_ALL = "bytes per slot, entries and handles included"
 _TABLES = "swap_table"  # the slab cache where a cluster's table is no page
 
 # sample NAME: what tells how much memory the kernel uses
@@ -75,6 +78,11 @@ def kernel_bytes(files: Mapping[str, str], at: str) -> int:
     return used - sum(size for name, size in slabs.items() if name.startswith(_ZSWAP_CACHES))
 
 
+def _per_page(slabinfo: str) -> int:
+    """Bytes of what there is for each compressed page besides its slot."""
+    return sum(size for name, size in _slabs(slabinfo).items() if name in _PER_PAGE_CACHES)
+
+
 class Metadata(Suite):
     """Fill in four steps, look at memory after each."""
 
@@ -90,7 +98,7 @@ class Metadata(Suite):
         self.summary = summary
         self._slots = slots
         steps = [Metric(f"{step} %", "MB") for step in _STEPS]
-        self.metrics = (*steps, Metric("zswap's trees", "MB"), Metric("bytes per slot", "B"))
+        self.metrics = (*steps, Metric("zswap's trees", "MB"), Metric("bytes per slot", "B"), Metric(_ALL, "B"))
 
     def working_set(self, room: Room) -> int:
         """None of its own: the slots stand for far more than there is."""
@@ -144,6 +152,7 @@ sample empty
             **{f"{step} %": size / _MB for step, size in used.items()},
             "zswap's trees": max(trees, 0) / _MB,
             "bytes per slot": used[100] / self._slots,
+            _ALL: (used[100] + _per_page(files["slab.100"]) - _per_page(files["slab.0"])) / self._slots,
         }
 
     def _check_filled(self, files: Mapping[str, str]) -> None:
