@@ -88,7 +88,8 @@ def outcome(boot_guest: Boot, programs: Path) -> Callable[..., dict[str, set[str
         if key not in known:
             result = boot_guest(
                 RUN.format(programs=" ".join(names), dir=programs, zswap="NY"[zswap]),
-                kernel=kernel, flavour="release", mode=mode, swap=swap, mem_bytes=1024 * MIB, scratch=400 * MIB, cpus=2,
+                kernel=kernel, flavour="release", mode=mode, swap=swap, mem_bytes=1024 * MIB,
+                scratch=400 * MIB, cpus=2,
             )  # fmt: skip
             known[key] = {name: passed(result.files[name]) for name in names}
             print(key, {name: result.files[name] for name in names})  # noqa: T201 (shown when it fails)
