@@ -3,7 +3,7 @@
 
 from typing import Any, NamedTuple
 
-from vswapctl import cgroups
+from vswapctl import cgroups, rates
 from vswapctl.cgroups import Hold, Limit
 from vswapctl.kernel import Kernel
 from vswapctl.snapshot import VSWAP
@@ -20,14 +20,8 @@ SIZES = {
     "vswap_tables": "tables of slots",
     "vswap_refused": "refused, in RAM",
 }
-# Counts of memory.stat, in pages since the group was made.
-EVENTS = {
-    "zswpout": "into zswap",
-    "zswpin": "out of zswap",
-    "zswpwb": "from zswap to devices",
-    "pswpout": "to devices, all",
-    "pswpin": "from devices",
-}
+# Counts of memory.stat, in pages since the group was made: those events that a group has, too.
+EVENTS = {name: rates.EVENTS[name] for name in ("zswpout", "zswpin", "zswpwb", "pswpout", "pswpin")}
 CURRENT = ("memory.current", "memory.swap.current", "memory.zswap.current")
 LIMITS = ("memory.high", "memory.max", "memory.swap.high", "memory.swap.max", "memory.zswap.max")
 

@@ -51,12 +51,9 @@ static void vswap_release_zswap(struct swap_cluster_info *ci, unsigned int off,
 	unsigned int i, len;
 
 	for (i = 0; i < nr; i += len) {
-		unsigned short id = __swap_cgroup_get(ci, off + i);
-
-		for (len = 1; i + len < nr; len++)
-			if (__swap_cgroup_get(ci, off + i + len) != id)
-				break;
-		vswap_free_run(words + i, len, vswap_memcg_owner(id));
+		len = vswap_owner_run(ci, off + i, nr - i);
+		vswap_free_run(words + i, len,
+			       vswap_memcg_owner(__swap_cgroup_get(ci, off + i)));
 	}
 	vswap_count(VSWAP_NR_ZSWAP, -(long)nr);
 }

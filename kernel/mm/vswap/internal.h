@@ -3,7 +3,8 @@
  * Virtual swap: shared between the files of this directory.
  *
  * Layers, callers first: policy -> space -> tables; swapoff; shrink -> writeback
- * -> backing -> slots, refuse, zswap -> memcg; io reads only; stats below all.
+ * -> backing -> slots, refuse -> memcg; io reads only; stats below all. zswap
+ * stores and loads through backing, which frees through zswap.
  *
  * The locking rules:
  *
@@ -126,7 +127,7 @@ int vswap_charge_slots(struct folio *folio, int nr);
 /* writeback.c */
 bool vswap_can_fly(void);
 int vswap_writeback(unsigned long word, swp_entry_t virt);
-unsigned long vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
+void vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
 unsigned long vswap_flight_word(unsigned long word);
 bool vswap_resize_pool(bool wanted);
 int vswap_wait_for_flights(unsigned int type);
@@ -147,6 +148,18 @@ void vswap_zswap_free(const unsigned long *words, unsigned int nr,
 static inline unsigned long vswap_owner_bit(unsigned short id)
 {
 	return BIT(id % BITS_PER_LONG);
+}
+
+/* How many of @nr slots from @off on, of a locked cluster, have one owner? */
+static inline unsigned int vswap_owner_run(struct swap_cluster_info *ci,
+					   unsigned int off, unsigned int nr)
+{
+	unsigned short id = __swap_cgroup_get(ci, off);
+	unsigned int len = 1;
+
+	while (len < nr && __swap_cgroup_get(ci, off + len) == id)
+		len++;
+	return len;
 }
 
 /* Asks whether slots are of a group, or of one below that is gone. */

@@ -243,6 +243,15 @@ bool vswap_memcg_allows(struct mem_cgroup *memcg)
 	return true;
 }
 
+/* Does a group have less in zswap, once @less bytes have gone, than its own limit? */
+static bool vswap_below_limit(struct mem_cgroup *memcg, long less)
+{
+	long size = (long)memcg_page_state(memcg, MEMCG_ZSWAP_B) - less;
+	unsigned long limit = READ_ONCE(memcg->zswap_max);
+
+	return limit == PAGE_COUNTER_MAX || max(size, 0L) / PAGE_SIZE < limit;
+}
+
 /**
  * vswap_memcg_has_room - may a group have more data in zswap?
  * @memcg: the group, or NULL
@@ -256,17 +265,12 @@ bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush)
 	if (!memcg || !cgroup_subsys_on_dfl(memory_cgrp_subsys))
 		return true;
 	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg)) {
-		unsigned long max = READ_ONCE(memcg->zswap_max);
-
-		if (max == PAGE_COUNTER_MAX)
+		if (vswap_below_limit(memcg, 0))
 			continue;
-		if (!max)
+		if (!flush || !READ_ONCE(memcg->zswap_max))
 			return false;
-		if (memcg_page_state(memcg, MEMCG_ZSWAP_B) / PAGE_SIZE < max)
-			continue;
-		if (flush)
-			mem_cgroup_flush_stats(memcg);
-		if (!flush || memcg_page_state(memcg, MEMCG_ZSWAP_B) / PAGE_SIZE >= max)
+		mem_cgroup_flush_stats(memcg);
+		if (!vswap_below_limit(memcg, 0))
 			return false;
 	}
 	return true;
@@ -331,6 +335,14 @@ struct mem_cgroup *vswap_memcg_owner(unsigned short id)
 	rcu_read_lock();
 	memcg = mem_cgroup_from_private_id(id);
 	rcu_read_unlock();
+	return memcg;
+}
+
+/* A group that is gone has left its pages to this one. @memcg may be NULL. */
+static struct mem_cgroup *vswap_online(struct mem_cgroup *memcg)
+{
+	while (memcg && !mem_cgroup_online(memcg))
+		memcg = parent_mem_cgroup(memcg);
 	return memcg;
 }
 
@@ -431,14 +443,9 @@ void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size)
 /* See vswap_will_have_room(). */
 bool __vswap_will_have_room(struct mem_cgroup *memcg)
 {
-	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg)) {
-		unsigned long max = READ_ONCE(memcg->zswap_max);
-		long size = memcg_page_state(memcg, MEMCG_ZSWAP_B) -
-			    atomic_long_read(&memcg->vswap.in_flight);
-
-		if (max != PAGE_COUNTER_MAX && (!max || size >= (long)(max * PAGE_SIZE)))
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
+		if (!vswap_below_limit(memcg, atomic_long_read(&memcg->vswap.in_flight)))
 			return false;
-	}
 	return true;
 }
 
@@ -465,9 +472,7 @@ bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id
 	struct mem_cgroup *memcg;
 
 	rcu_read_lock();
-	memcg = mem_cgroup_from_private_id(id);
-	while (memcg && !mem_cgroup_online(memcg))
-		memcg = parent_mem_cgroup(memcg);
+	memcg = vswap_online(mem_cgroup_from_private_id(id));
 	rcu_read_unlock();
 	if (!memcg)
 		memcg = root_mem_cgroup;
@@ -492,9 +497,7 @@ void vswap_memcg_count_refused(unsigned short id, int nr)
 	if (mem_cgroup_disabled())
 		return;
 	rcu_read_lock();
-	memcg = mem_cgroup_from_private_id(id);
-	while (memcg && !mem_cgroup_online(memcg))
-		memcg = parent_mem_cgroup(memcg);
+	memcg = vswap_online(mem_cgroup_from_private_id(id));
 	if (memcg) {
 		atomic_long_add(nr, &memcg->vswap.refusals.nr);
 		mod_memcg_state(memcg, MEMCG_VSWAP_REFUSED, nr);

@@ -116,12 +116,8 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 	count_vm_events(VSWAP_SLOT_FREE, nr);
 
 	for (i = 0; i < nr; i += len) {
-		unsigned short id = __swap_cgroup_get(ci, ci_off + i);
-
-		for (len = 1; i + len < nr; len++)
-			if (__swap_cgroup_get(ci, ci_off + i + len) != id)
-				break;
-		vswap_memcg_charge_id(id, -(int)len);
+		len = vswap_owner_run(ci, ci_off + i, nr - i);
+		vswap_memcg_charge_id(__swap_cgroup_get(ci, ci_off + i), -(int)len);
 	}
 
 	for (i = 0; i < nr; i += run) {

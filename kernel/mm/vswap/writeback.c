@@ -90,11 +90,16 @@ static DECLARE_WORK(vswap_finisher, vswap_done_work);
 
 /* The pool */
 
+static bool vswap_is_paused(void)
+{
+	return time_before(jiffies, READ_ONCE(vswap_paused_until));
+}
+
 static struct vswap_flight *vswap_take_flight(void)
 {
 	struct vswap_flight *flight;
 
-	if (time_before(jiffies, READ_ONCE(vswap_paused_until)))
+	if (vswap_is_paused())
 		return NULL;
 	spin_lock(&vswap_flight_lock);
 	flight = list_first_entry_or_null(&vswap_pool, struct vswap_flight, list);
@@ -111,8 +116,7 @@ static struct vswap_flight *vswap_take_flight(void)
  */
 bool vswap_can_fly(void)
 {
-	return !list_empty_careful(&vswap_pool) &&
-	       !time_before(jiffies, READ_ONCE(vswap_paused_until));
+	return !list_empty_careful(&vswap_pool) && !vswap_is_paused();
 }
 
 static void vswap_free_flight(struct vswap_flight *flight)
@@ -239,14 +243,14 @@ static int vswap_reserve_slot(struct vswap_flight *flight, unsigned long word)
 
 	flight->memcg = NULL;
 	spin_lock(&ci->lock);
-	if (!vswap_backs(ci, off, word))
+	if (!vswap_backs(ci, off, word)) {
 		err = -ENOENT;
-	else if (swp_tb_is_folio(__swap_table_get(ci, off)))
+	} else if (swp_tb_is_folio(__swap_table_get(ci, off))) {
 		err = -EEXIST;
-	else
+	} else {
 		flight->id = __swap_cgroup_get(ci, off);
-	if (!err)
 		flight->memcg = vswap_memcg_get(flight->id);
+	}
 	spin_unlock(&ci->lock);
 	if (err)
 		return err;
@@ -614,9 +618,9 @@ static void vswap_submit_work(struct work_struct *work)
  * @ci: the cluster, locked
  * @off: the slot, whose backing word names a flight
  *
- * Return: the word that backs the slot as if nothing had happened.
+ * The data backs the slot as if nothing had happened.
  */
-unsigned long vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
+void vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
 {
 	struct vswap_flight *flight = vswap_backing_to_flight(ci->backing[off]);
 	unsigned long word = flight->word;
@@ -626,7 +630,6 @@ unsigned long vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
 	WRITE_ONCE(flight->word, 0);
 	WRITE_ONCE(ci->backing[off], word);
 	count_vm_event(VSWAP_OVERTAKE);
-	return word;
 }
 
 /**

@@ -234,10 +234,9 @@ int vswap_zswap_load(struct folio *folio)
 	int err;
 
 	err = vswap_decompress_folio(folio);
-	if (err == -ENOENT)
-		return err;
 	if (err) {
-		folio_unlock(folio);
+		if (err != -ENOENT)
+			folio_unlock(folio);
 		return err;
 	}
 	folio_mark_uptodate(folio);
