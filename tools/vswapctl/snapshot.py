@@ -16,9 +16,10 @@ DEBUG_NAMES = (
     "reject_compress_fail", "reject_compress_poor", "decompress_fail", "written_back_pages",
 )  # fmt: skip
 
-# What zswap keeps for a page besides its data: struct zswap_entry and zsmalloc's handle, on 64 bit.
-# The exact number of either is in /proc/slabinfo, which needs root.
-ENTRY_BYTES = 56 + 8
+# What zswap keeps for a page besides its data, on 64 bit: zsmalloc's handle, and a struct zswap_entry unless
+# the page is at a virtual slot. The exact number of either is in /proc/slabinfo, which needs root.
+HANDLE_BYTES = 8
+ENTRY_BYTES = 56
 
 
 class Slots(NamedTuple):
@@ -46,16 +47,12 @@ class Zswap(NamedTuple):
     pool: int
     stored: int
     limit: int | None
+    entries: int  # what the entries and handles take, by computation
 
     @property
     def ratio(self) -> float | None:
         """How far data shrinks; None while the pool is nearly empty, where it means nothing."""
         return self.stored / self.pool if self.pool >= 64 * PAGE and self.stored >= 64 * PAGE else None
-
-    @property
-    def entries(self) -> int:
-        """What the entries and handles take, by computation."""
-        return self.stored // PAGE * ENTRY_BYTES
 
     @property
     def fill(self) -> float | None:
@@ -118,10 +115,13 @@ def read_slots(kernel: Kernel) -> Slots | None:
     return Slots(kernel.word(f"{VSWAP}/mode"), *(kernel.number(f"{VSWAP}/{name}") for name in files))
 
 
-def read_zswap(kernel: Kernel, meminfo: dict[str, int]) -> Zswap | None:
+def read_zswap(kernel: Kernel, meminfo: dict[str, int], slots: Slots | None) -> Zswap | None:
     """The figures of zswap; None if the kernel has none."""
     if not kernel.exists(ZSWAP):
         return None
+    stored = meminfo.get("Zswapped", 0)
+    virtual = (slots.zswap or 0) if slots else 0
+    direct = max(0, stored // PAGE - virtual)
     percent = kernel.number(f"{ZSWAP}/max_pool_percent")
     return Zswap(
         kernel.word(f"{ZSWAP}/enabled") in ("Y", "1"),
@@ -130,8 +130,9 @@ def read_zswap(kernel: Kernel, meminfo: dict[str, int]) -> Zswap | None:
         kernel.number(f"{ZSWAP}/accept_threshold_percent"),
         kernel.word(f"{ZSWAP}/shrinker_enabled") in ("Y", "1"),
         meminfo.get("Zswap", 0),
-        meminfo.get("Zswapped", 0),
+        stored,
         None if percent is None else meminfo["MemTotal"] * percent // 100,
+        stored // PAGE * HANDLE_BYTES + direct * ENTRY_BYTES,
     )
 
 
@@ -167,11 +168,12 @@ def take(kernel: Kernel, debug: bool = False, cgroups: str | None = None) -> Sna
     """Read everything; ``cgroups`` is where control groups are, for what only the root group knows."""
     meminfo = read_meminfo(kernel)
     stat = kernel.table(f"{cgroups}/memory.stat") if cgroups else {}
+    slots = read_slots(kernel)
     return Snapshot(
         meminfo,
         kernel.table("/proc/vmstat"),
-        read_slots(kernel),
-        read_zswap(kernel, meminfo),
+        slots,
+        read_zswap(kernel, meminfo, slots),
         devices(kernel),
         read_zram(kernel),
         stat.get("zswap_incomp"),

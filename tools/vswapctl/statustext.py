@@ -2,7 +2,7 @@
 """A snapshot as text for people."""
 
 from vswapctl import rates
-from vswapctl.snapshot import ENTRY_BYTES, Snapshot
+from vswapctl.snapshot import ENTRY_BYTES, HANDLE_BYTES, Snapshot
 from vswapctl.units import PAGE, pages, percent, printable, size
 
 NO_VSWAP = "not in this kernel (CONFIG_VSWAP); what it offers:"
@@ -53,10 +53,12 @@ def compression(snap: Snapshot) -> list[str]:
         return []
     ratio = f"ratio {zswap.ratio:.2f}" if zswap.ratio else ""
     limit = f"{percent(zswap.pool, zswap.limit)} of the limit, {size(zswap.limit)} ({zswap.max_percent} % of RAM)"
+    direct = HANDLE_BYTES + ENTRY_BYTES
+    each_page = f"{HANDLE_BYTES} (direct: {direct})" if snap.slots else str(direct)
     lines = [
         _line("in zswap", size(zswap.stored), ratio),
         _line("  pool", size(zswap.pool), limit),
-        _line("  entries", size(zswap.entries), f"computed: {ENTRY_BYTES} bytes a page"),
+        _line("  entries", size(zswap.entries), f"computed: {each_page} bytes a page"),
     ]
     if snap.incompressible is not None:
         lines.append(_line("  incompressible", size(snap.incompressible), "stored as it is"))
