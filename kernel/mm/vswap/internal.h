@@ -173,6 +173,7 @@ struct vswap_owner_filter {
 #ifdef CONFIG_MEMCG
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
+void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio);
 struct mem_cgroup *vswap_memcg_get(unsigned short id);
 void vswap_memcg_put(struct mem_cgroup *memcg);
 int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
@@ -203,6 +204,9 @@ static inline bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes,
 }
 
 static inline void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes) { }
+
+static inline void vswap_set_owner(struct swap_cluster_info *ci,
+				   struct folio *folio) { }
 
 static inline struct mem_cgroup *vswap_memcg_get(unsigned short id)
 {

@@ -87,6 +87,32 @@ void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 /* Slots */
 
 /**
+ * vswap_set_owner - virtual slots were allocated: note whose they are
+ * @ci: their cluster, locked
+ * @folio: the folio that is now in the swap cache at them
+ *
+ * With memsw the charge of the page will move to them, and name the owner.
+ */
+void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio)
+{
+	unsigned int nr = folio_nr_pages(folio);
+	struct mem_cgroup *memcg;
+	struct obj_cgroup *objcg;
+
+	if (mem_cgroup_disabled() || do_memsw_account())
+		return;
+	objcg = folio_objcg(folio);
+	VM_WARN_ON_ONCE_FOLIO(!objcg, folio);
+	if (!objcg)
+		return;
+	rcu_read_lock();
+	memcg = mem_cgroup_private_id_get_online(obj_cgroup_memcg(objcg), nr);
+	__swap_cgroup_set(ci, swp_cluster_offset(folio->swap), nr,
+			  mem_cgroup_private_id(memcg));
+	rcu_read_unlock();
+}
+
+/**
  * vswap_put_owner - virtual slots have no owner any longer
  * @id: cgroup id of the owner
  * @nr: the number of slots

@@ -214,19 +214,43 @@ static bool vswap_gains(struct mem_cgroup *memcg)
 		(vswap_uses_zswap() && vswap_memcg_may_store(memcg)));
 }
 
+/*
+ * A group that may have a virtual slot may have a few more in the same tick:
+ * reclaim takes many pages of one group after the other, and limits are looked
+ * at again when data is stored.
+ */
+#define VSWAP_CREDIT	SWAP_CLUSTER_MAX
+
+struct vswap_credit {
+	struct mem_cgroup *memcg;
+	unsigned long tick;
+	long nr;
+};
+
+static DEFINE_PER_CPU(struct vswap_credit, vswap_credits);
+
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 {
+	struct vswap_credit *credit;
 	struct mem_cgroup *memcg;
-	bool wanted;
+	bool wanted = true;
 
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
-	/* With zswap the only place, to be able to swap is to gain something */
-	if (get_nr_swap_pages() > 0)
-		wanted = vswap_gains(memcg);
-	else
-		wanted = vswap_zswap_has_room(memcg, false);
+	credit = get_cpu_ptr(&vswap_credits);
+	if (credit->nr <= 0 || credit->memcg != memcg || credit->tick != jiffies) {
+		/* With zswap the only place, to be able to swap is to gain. */
+		if (get_nr_swap_pages() > 0)
+			wanted = vswap_gains(memcg);
+		else
+			wanted = vswap_zswap_has_room(memcg, false);
+		credit->memcg = memcg;
+		credit->tick = jiffies;
+		credit->nr = wanted ? VSWAP_CREDIT : 0;
+	}
+	credit->nr -= folio_nr_pages(folio);
+	put_cpu_ptr(&vswap_credits);
 	rcu_read_unlock();
 	return wanted;
 }

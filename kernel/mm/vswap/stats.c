@@ -40,14 +40,14 @@ unsigned long vswap_counted(enum vswap_counter counter)
 
 /**
  * __vswap_range_alloc - account for virtual slots that were allocated
+ * @ci: their cluster, locked
  * @folio: the folio that is now in the swap cache at them
- *
- * Context: The cluster is locked.
  */
-void __vswap_range_alloc(struct folio *folio)
+void __vswap_range_alloc(struct swap_cluster_info *ci, struct folio *folio)
 {
 	unsigned int nr = folio_nr_pages(folio);
 
+	vswap_set_owner(ci, folio);
 	vswap_count(VSWAP_NR_USED, nr);
 	count_vm_events(VSWAP_ALLOC, nr);
 	trace_vswap_alloc(folio->swap, nr);

@@ -378,16 +378,17 @@ static inline bool vswap_same_device(swp_entry_t target, swp_entry_t entry)
 }
 
 /* stats.c: slots in use */
-void __vswap_range_alloc(struct folio *folio);
+void __vswap_range_alloc(struct swap_cluster_info *ci, struct folio *folio);
 void __vswap_range_free(unsigned long offset, unsigned int nr);
 
 /* Return: false if it is not the virtual device; nothing was done. */
 static inline bool vswap_range_alloc(struct swap_info_struct *si,
+				     struct swap_cluster_info *ci,
 				     struct folio *folio)
 {
 	if (!swap_is_virtual(si))
 		return false;
-	__vswap_range_alloc(folio);
+	__vswap_range_alloc(ci, folio);
 	return true;
 }
 

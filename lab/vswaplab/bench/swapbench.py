@@ -17,7 +17,7 @@ from vswaplab.guest import parse_swap
 RESULT = "swap_bench"  # the file in $RESULTS
 WARM_UP = 1  # rounds at the start that do not count: tables and host memory are touched first in them
 
-PHASES = ("alloc", "map", "store", "evict", "dup", "put", "free", "load", "release")
+PHASES = ("alloc", "map", "store", "evict", "dup", "put", "free", "load", "release", "compress")
 
 # run LINE: have the benchmark do what the line says, and keep what it measured.
 PRELUDE = f"""

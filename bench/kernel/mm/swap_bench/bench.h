@@ -16,7 +16,8 @@
 
 enum bench_op { OP_NONE, OP_ALLOC_FREE, OP_SWAP, OP_FILL, OP_DRAIN, OP_SETTLE };
 
-enum phase { ALLOC, MAP, STORE, EVICT, DUP, PUT, FREE, LOAD, RELEASE, NR_PHASES };
+enum phase { ALLOC, MAP, STORE, EVICT, DUP, PUT, FREE, LOAD, RELEASE, COMPRESS,
+	     NR_PHASES };
 
 struct bench_time {
 	u64 ns;
@@ -100,6 +101,7 @@ unsigned int bench_chunk_size(const struct bench_worker *w);
 int bench_chunk_out(struct bench_worker *w, unsigned int nr, swp_entry_t *entries);
 int bench_swap_out(struct bench_worker *w);
 int bench_swap_in(struct bench_worker *w);
+int bench_chunk_compress(struct bench_worker *w);
 
 void bench_find_runs(struct bench_worker *w);
 swp_entry_t bench_entry(const struct bench_worker *w, unsigned long page);

@@ -14,6 +14,7 @@
  *   free     swap_put_entries_direct(), 1->0  zap_nonpresent_ptes(): munmap, exit
  *   load     swapin_sync(), until read        do_swap_page()
  *   release  folio_put_swap(), folio_free_swap()  do_swap_page()
+ *   compress crypto_acomp_compress()          no part of it: the compressor alone
  *
  * Entries are put in runs, as swap_pte_batch() finds them in page tables that
  * were filled in the order of allocation: neighbouring entries, at most as many
@@ -60,6 +61,7 @@ static const char * const op_names[] = {
 
 static const char * const phase_names[NR_PHASES] = {
 	"alloc", "map", "store", "evict", "dup", "put", "free", "load", "release",
+	"compress",
 };
 
 static DEFINE_MUTEX(bench_mutex);

@@ -196,6 +196,8 @@ int bench_chunk_out(struct bench_worker *w, unsigned int nr, swp_entry_t *entrie
 			err = chunk_evict(w, entries);
 		memalloc_noreclaim_restore(flags);
 	}
+	if (!err && w->b->op == OP_SWAP)
+		err = bench_chunk_compress(w);
 	chunk_drop(w);
 	return err;
 }
