@@ -37,6 +37,7 @@ DIFFERS: dict[str, str] = {  # function: why
     "swap_reclaim_full_clusters": "what is only cached is asked, and freed, by a function of its own",
     "swap_do_scheduled_discard": "registers: the functions it is compiled with have changed",
     "swap_usage_in_pages": STATIC,
+    "swap_writeout": "the lock of the cluster is not taken to clear marks of zero pages that are not set",
     "balance_pgdat": "reads once more whether memcg is disabled, for an argument that is not used",
     "shrink_lruvec": "reads once more whether memcg is disabled, for an argument that is not used",
     "zs_free_many": "used by virtual swap alone",
