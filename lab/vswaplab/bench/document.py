@@ -27,6 +27,7 @@ def _kernel(found: Kernel) -> dict[str, Any]:
         "arch": found.built.arch,
         "flavour": found.built.flavour,
         "vswap": found.vswap,
+        "sources_sha256": found.sources,
         "image_sha256": hashlib.sha256(found.built.image.read_bytes()).hexdigest(),
         "config_sha256": hashlib.sha256(found.config.encode()).hexdigest(),
         "config": {name: value for name, value in options.items() if "/" not in value},

@@ -20,12 +20,16 @@ SAMPLE_MS = 60_000  # the counters that "vswap run" samples are not needed: no s
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that has shown that it boots; ``vswap``: it has virtual swap."""
+    """A kernel that has shown that it boots; ``vswap``: it has virtual swap.
+
+    ``sources`` is the checksum of what it has of kernel/; "" for a kernel that the lab does not make.
+    """
 
     built: BuiltKernel
     vswap: bool
     release: str = ""
     config: str = ""
+    sources: str = ""
 
 
 @dataclass(frozen=True)

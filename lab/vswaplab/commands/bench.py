@@ -173,11 +173,12 @@ def _kernels(
     """Build and try every kernel; those that somebody gave first, because they may be no good."""
     found = {}
     for choice in sorted(choices, key=lambda choice: choice.kind == "lab"):
+        sources = kernel.sources_hash(choice)  # before building: that is what is built
         for flavour in flavours:
             with shown() as progress:
                 built = kernel.get(choice, arch, flavour, jobs=jobs, progress=progress)
                 progress.update(f"trying {choice.name}")
-                found[choice.name, flavour] = check.trial(built, boot)
+                found[choice.name, flavour] = replace(check.trial(built, boot), sources=sources)
     return found
 
 
