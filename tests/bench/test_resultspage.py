@@ -80,7 +80,7 @@ def test_a_row_says_rounds_warm_up_ratio_verdict_and_kernel(tmp_path: Path) -> N
     checkout(tmp_path)
     sources = overlay.sources_hash(tmp_path / "kernel")[:12]
     cells = headline(tmp_path).strip("| ").split(" | ")
-    assert cells[1:3] == ["4.035", "2.035"] and cells[3].startswith("0.50 (0.50 to 0.51")
+    assert cells[1:3] == ["4.035", "2.035"] and cells[3].startswith("0.50 (0.50–0.51")
     assert cells[4:] == ["better", "6", "1", f"`{sources}`"]
     page = resultspage.pages(tmp_path)[resultspage.PAGE]
     assert "not of this run" not in page and "### A run" in page

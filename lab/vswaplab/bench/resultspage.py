@@ -119,7 +119,7 @@ class Report:
             beside=beside,
             base=_figure(base),
             other=_figure(other),
-            ratio=_ratio(row["ratio"]) + (f" ({_ratio(ci[0])} to {_ratio(ci[1])})" if ci else ""),
+            ratio=_ratio(row["ratio"]) + (f" ({_ratio(ci[0])}–{_ratio(ci[1])})" if ci else ""),
             p=display.p_value(row) if rounds[0] >= ENOUGH else "-",
             verdict=_verdict(row, rounds[0], sure),
             rounds=" and ".join(str(count) for count in rounds),
