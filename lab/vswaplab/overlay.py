@@ -8,7 +8,7 @@ is about the patches themselves and never part of a tree.
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,21 +55,8 @@ def files(kernel: Path, under: str = "") -> Iterator[tuple[str, Path]]:
 
 def content_hash(kernel: Path, under: str = "") -> str:
     """A checksum over every name, mode and byte in kernel/ that ends up in a tree."""
-    return _hash(files(kernel, under))
-
-
-def sources_hash(kernel: Path, under: str = "") -> str:
-    """The same of what a kernel is compiled from: documentation and tests do not count."""
-    return _hash(
-        (name, path)
-        for name, path in files(kernel, under)
-        if not name.startswith("Documentation/") and "/tests/" not in name
-    )
-
-
-def _hash(found: Iterable[tuple[str, Path]]) -> str:
     digest = hashlib.sha256()
-    for name, path in found:
+    for name, path in files(kernel, under):
         data = path.read_bytes()
         digest.update(f"{name}\0{os.access(path, os.X_OK)}\0{len(data)}\0".encode() + data)
     return digest.hexdigest()

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """docs/results.md and the table in README.md say what the committed reports say, and of which kernel."""
 
-import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bench import fakes
-from vswaplab import cli, overlay, paths
-from vswaplab.bench import document, kernel, plan, results, resultspage
+from vswaplab import cli, paths
+from vswaplab.bench import document, plan, results, resultspage
+from vswaplab.bench import sources as kernel_sources
 from vswaplab.bench.plan import Case
 from vswaplab.errors import UsageError
 
@@ -47,7 +48,7 @@ def checkout(root: Path, rounds: int = 6, **changes: Any) -> dict[str, Any]:
     }
     rows = results.rows(the_plan.cases, found, fakes.NAMES, 1)
     content = document.document(the_plan, rows, ["bench"]) | changes
-    content["kernels"]["vswap"]["sources_sha256"] = overlay.sources_hash(root / "kernel")
+    content["kernels"]["vswap"]["sources_sha256"] = kernel_sources.checksum(root / "kernel")
     write(root, content)
     return content
 
@@ -78,7 +79,7 @@ def test_every_committed_report_is_declared() -> None:
 
 def test_a_row_says_rounds_warm_up_ratio_verdict_and_kernel(tmp_path: Path) -> None:
     checkout(tmp_path)
-    sources = overlay.sources_hash(tmp_path / "kernel")[:12]
+    sources = kernel_sources.checksum(tmp_path / "kernel")[:12]
     cells = headline(tmp_path).strip("| ").split(" | ")
     assert cells[1:3] == ["4.035", "2.035"] and cells[3].startswith("0.50 (0.50–0.51")
     assert cells[4:] == ["better", "6", "1", f"`{sources}`"]
@@ -171,9 +172,10 @@ def test_on_the_command_line(
 
 
 def test_the_lab_s_kernels_are_recorded(tmp_path: Path) -> None:
-    choices = kernel.choose(["mainline", "vswap", "vswap-off"], [])
-    mainline, vswap, off = (kernel.sources_hash(choice) for choice in choices)
-    assert vswap == off == overlay.sources_hash(paths.kernel_dir()) != mainline
-    assert kernel.sources_hash(kernel.Choice("theirs", "tree", tmp_path)) == ""
-    content = document.document(fakes.plan(tmp_path, Case("exit", "zswap", "memcg")), [], ["bench"])
-    assert "sources_sha256" in json.loads(json.dumps(content))["kernels"]["vswap"]
+    mainline, vswap, off = (kernel_sources.of_lab(name) for name in ("mainline", "vswap", "vswap-off"))
+    assert vswap == off == kernel_sources.checksum(paths.kernel_dir()) != mainline
+    the_plan = fakes.plan(tmp_path, Case("exit", "zswap", "memcg"))
+    known = {key: replace(found, sources=vswap) for key, found in the_plan.kernels.items() if key[0] == "vswap"}
+    the_plan = replace(the_plan, kernels={**the_plan.kernels, **known})
+    recorded = document.document(the_plan, [], ["bench"])["kernels"]
+    assert (recorded["vswap"]["sources_sha256"], recorded["mainline"]["sources_sha256"]) == (vswap, "")

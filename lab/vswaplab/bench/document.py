@@ -23,11 +23,11 @@ def _kernel(found: Kernel) -> dict[str, Any]:
     """Version and configuration: every option that is set, and a checksum over the whole text."""
     options = {name: value for name, value in config.parse(found.config).items() if value != "n"}
     return {
+        "sources_sha256": found.sources,
         "release": found.release,
         "arch": found.built.arch,
         "flavour": found.built.flavour,
         "vswap": found.vswap,
-        "sources_sha256": found.sources,
         "image_sha256": hashlib.sha256(found.built.image.read_bytes()).hexdigest(),
         "config_sha256": hashlib.sha256(found.config.encode()).hexdigest(),
         "config": {name: value for name, value in options.items() if "/" not in value},

@@ -69,13 +69,6 @@ def choose(names: Sequence[str], others: Sequence[str]) -> list[Choice]:
     return choices
 
 
-def sources_hash(choice: Choice) -> str:
-    """The checksum of what kernel/ gives to one of the lab's kernels; "" for any other kernel."""
-    if choice.kind != "lab":
-        return ""
-    return overlay.sources_hash(paths.kernel_dir(), build.BASE_FIXES if choice.name == BASE else "")
-
-
 def _patched_tree(choice: Choice, flavour: str, runner: Runner, progress: Progress) -> Tree:
     """The base with what mainline gets too (see build.BASE_FIXES), and the patches in order."""
     assert choice.path is not None

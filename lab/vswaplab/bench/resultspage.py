@@ -15,8 +15,7 @@ from typing import Any
 
 import jinja2
 
-from vswaplab import overlay
-from vswaplab.bench import display, judge
+from vswaplab.bench import display, judge, sources
 from vswaplab.bench.document import read_json
 from vswaplab.bench.permutation import ENOUGH
 from vswaplab.bench.results import TUNED
@@ -221,7 +220,7 @@ def load(root: Path) -> Results:
         declared = tomllib.loads((root / DECLARATION).read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{DECLARATION} cannot be read: {error}") from error
-    current = overlay.sources_hash(root / "kernel")
+    current = sources.checksum(root / "kernel")
     reports = {}
     for entry in declared["report"]:
         content = read_json(root / REPORTS / f"{entry['name']}.json")

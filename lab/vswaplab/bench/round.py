@@ -20,16 +20,13 @@ SAMPLE_MS = 60_000  # the counters that "vswap run" samples are not needed: no s
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that has shown that it boots; ``vswap``: it has virtual swap.
-
-    ``sources`` is the checksum of what it has of kernel/; "" for a kernel that the lab does not make.
-    """
+    """A kernel that has shown that it boots; ``vswap``: it has virtual swap."""
 
     built: BuiltKernel
     vswap: bool
     release: str = ""
     config: str = ""
-    sources: str = ""
+    sources: str = ""  # the checksum of what it has of kernel/, for one of the lab's
 
 
 @dataclass(frozen=True)
