@@ -36,7 +36,7 @@ COMMANDS = (
     Command("tree", "make a kernel tree to work in; export edits from it; write a patch series"),
     Command("build", "build kernels"),
     Command("bench", "measure kernels side by side"),
-    Command("report", "compare two benchmark runs, or render one again"),
+    Command("report", "compare two benchmark runs, render one again, or write the page of results"),
     Command("footprint", "count the lines changed in the base kernel and the lines of our own"),
     Command("codediff", "list the functions whose compiled code differs from mainline's"),
 )

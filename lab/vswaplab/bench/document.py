@@ -23,6 +23,7 @@ def _kernel(found: Kernel) -> dict[str, Any]:
     """Version and configuration: every option that is set, and a checksum over the whole text."""
     options = {name: value for name, value in config.parse(found.config).items() if value != "n"}
     return {
+        "sources_sha256": found.sources,
         "release": found.release,
         "arch": found.built.arch,
         "flavour": found.built.flavour,

@@ -26,6 +26,7 @@ class Kernel:
     vswap: bool
     release: str = ""
     config: str = ""
+    sources: str = ""  # the checksum of what it has of kernel/, for one of the lab's
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from vswaplab.bench import (
     plan,
     results,
     setup,
+    sources,
     state,
     suites,
 )
@@ -173,11 +174,12 @@ def _kernels(
     """Build and try every kernel; those that somebody gave first, because they may be no good."""
     found = {}
     for choice in sorted(choices, key=lambda choice: choice.kind == "lab"):
+        known = sources.of_lab(choice.name) if choice.kind == "lab" else ""  # before building: that is built
         for flavour in flavours:
             with shown() as progress:
                 built = kernel.get(choice, arch, flavour, jobs=jobs, progress=progress)
                 progress.update(f"trying {choice.name}")
-                found[choice.name, flavour] = check.trial(built, boot)
+                found[choice.name, flavour] = replace(check.trial(built, boot), sources=known)
     return found
 
 

@@ -1,28 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Render a run of "vswap bench" again, or compare two runs metric by metric.
+"""Render a run of "vswap bench" again, compare two runs, or write the page of all results.
 
 vswap report A.json --html FILE    the page for one run
 vswap report A.json B.json         what became better or worse from A to B, for each kernel
+vswap report --results             docs/results.md and the table in README.md, from docs/bench/*.json
 """
 
 import argparse
 from pathlib import Path
 
 from vswaplab import paths
-from vswaplab.bench import compare, display, html
+from vswaplab.bench import compare, display, html, resultspage
 from vswaplab.bench.document import read_json
 from vswaplab.commands.bench import check_target
+from vswaplab.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of "vswap report"."""
-    parser.add_argument("file", metavar="A.json", type=Path, help="written by vswap bench --json")
+    parser.add_argument("file", metavar="A.json", type=Path, nargs="?", help="written by vswap bench --json")
     parser.add_argument("second", metavar="B.json", type=Path, nargs="?", help="another run, to compare with")
     parser.add_argument("--html", metavar="FILE", help="write a page")
+    parser.add_argument(
+        "--results", action="store_true", help=f"write what {resultspage.DECLARATION} declares, and nothing else"
+    )
+
+
+def _write_results() -> int:
+    """Write the pages that differ from the reports, and name them."""
+    root = paths.repo_root()
+    wanted = resultspage.pages(root)
+    for path in resultspage.outdated(root):
+        paths.write_file(root / path, wanted[path].encode())
+        print(f"{path} written")
+    return 0
 
 
 def main(args: argparse.Namespace) -> int:
     """Print a table; write the page if one is asked for."""
+    if args.results:
+        if args.file or args.html:
+            raise UsageError("--results takes no file: it reads docs/bench/results.toml and what is named there")
+        return _write_results()
+    if args.file is None:
+        raise UsageError("a report is needed, written by vswap bench --json; or --results")
     check_target(args.html)
     content = read_json(args.file)
     if args.second is not None:

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/results.md and the table in README.md say what the committed reports say, and of which kernel."""
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench import fakes
+from vswaplab import cli, paths
+from vswaplab.bench import document, plan, results, resultspage
+from vswaplab.bench import sources as kernel_sources
+from vswaplab.bench.plan import Case
+from vswaplab.errors import UsageError
+
+SOURCE = "kernel/mm/vswap/a.c"
+TOML = """
+[[report]]
+name = "run"
+title = "A run"
+notes = [{ date = "never", text = "not of this run" }]
+[readme]
+rows = [
+  { report = "run", suite = "usemem1", setup = "zswap", metric = "real", beside = "zswap", text = "it took" },
+]
+[[section]]
+title = "Headline"
+text = "What it is."
+of = { report = "run", suite = "usemem1", setup = "zswap" }
+rows = [{ metric = "real", text = "time" }]
+"""
+
+
+def checkout(root: Path, rounds: int = 6, **changes: Any) -> dict[str, Any]:
+    """A small checkout with a declaration and one report of its kernel; ``changes`` are of the report."""
+    for name, text in {SOURCE: "int a;\n", "README.md": f"{resultspage._BEGIN}\n{resultspage._END}\n"}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / resultspage.REPORTS).mkdir(parents=True, exist_ok=True)
+    (root / resultspage.DECLARATION).write_text(TOML)
+    the_plan = fakes.plan(root, rounds=rounds, warmup=1)
+    values = {"mainline": 4.0, "vswap": 2.0}
+    found = {
+        turn: fakes.good(turn.case, values[turn.kernel] + turn.round / 100)
+        for turn in plan.turns(the_plan.cases, fakes.NAMES, rounds + 1)
+    }
+    rows = results.rows(the_plan.cases, found, fakes.NAMES, 1)
+    content = document.document(the_plan, rows, ["bench"]) | changes
+    content["kernels"]["vswap"]["sources_sha256"] = kernel_sources.checksum(root / "kernel")
+    write(root, content)
+    return content
+
+
+def write(root: Path, content: dict[str, Any]) -> None:
+    """Put the report there."""
+    document.write_json(content, root / resultspage.REPORTS / "run.json")
+
+
+def headline(root: Path) -> str:
+    """The row of the only section."""
+    page = resultspage.pages(root)[resultspage.PAGE]
+    return next(line for line in page.splitlines() if line.startswith("| time, s |"))
+
+
+def test_the_pages_agree_with_the_reports() -> None:
+    root = paths.repo_root()
+    old = [str(path) for path in resultspage.outdated(root)]
+    assert not old, f"{' and '.join(old)} differ from docs/bench/*.json and kernel/; run: {resultspage.COMMAND}"
+
+
+def test_every_committed_report_is_declared() -> None:
+    root = paths.repo_root()
+    declared = tomllib.loads((root / resultspage.DECLARATION).read_text())
+    names = {path.stem for path in (root / resultspage.REPORTS).glob("*.json")}
+    assert names == {entry["name"] for entry in declared["report"]}
+
+
+def test_a_row_says_rounds_warm_up_ratio_verdict_and_kernel(tmp_path: Path) -> None:
+    checkout(tmp_path)
+    sources = kernel_sources.checksum(tmp_path / "kernel")[:12]
+    cells = headline(tmp_path).strip("| ").split(" | ")
+    assert cells[1:3] == ["4.035", "2.035"] and cells[3].startswith("0.50 (0.50–0.51")
+    assert cells[4:] == ["better", "6", "1", f"`{sources}`"]
+    page = resultspage.pages(tmp_path)[resultspage.PAGE]
+    assert "not of this run" not in page and "### A run" in page
+    assert "| usemem1 | zswap | memcg | free latency |" in page
+
+
+def test_other_sources_make_a_report_stale(tmp_path: Path) -> None:
+    checkout(tmp_path)
+    for name in ("kernel/Documentation/mm/vswap.rst", "kernel/mm/vswap/tests/a.c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("more\n")
+    assert "stale" not in headline(tmp_path), "documentation and tests are in no kernel"
+    (tmp_path / SOURCE).write_text("long a;\n")
+    assert headline(tmp_path).endswith("**stale** |")
+
+
+def test_a_report_without_a_checksum_says_so(tmp_path: Path) -> None:
+    content = checkout(tmp_path)
+    del content["kernels"]["vswap"]["sources_sha256"]
+    write(tmp_path, content)
+    assert headline(tmp_path).endswith("| not recorded |")
+
+
+def test_few_rounds_give_no_verdict_whatever_an_old_report_says(tmp_path: Path) -> None:
+    content = checkout(tmp_path, rounds=3)
+    for row in content["results"]:
+        row |= {"verdict": "better", "ci95": [0.4, 0.6]}
+    write(tmp_path, content)
+    assert "| 0.50 | too few rounds | 3 | 1 |" in headline(tmp_path)
+
+
+def test_a_failed_kernel_is_named_by_what_came_of_it(tmp_path: Path) -> None:
+    content = checkout(tmp_path)
+    for row in content["results"]:
+        row["kernels"]["vswap"] |= {"n": 0, "median": None, "status": "oom"}
+        row |= {"ratio": None, "ci95": None}
+    write(tmp_path, content)
+    assert "| oom | - | not measured | 0 and 6 |" in headline(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('metric = "real", text', 'metric = "unreal", text', "no row in run.json"),
+        ('metric = "real", text', 'metric = "real", colour = "red", text', "colour"),
+        ('of = { report = "run"', 'of = { report = "walk"', "walk"),
+        ("[[section]]", "[[section", "cannot be read"),
+    ],
+)
+def test_a_declaration_that_does_not_fit(tmp_path: Path, old: str, new: str, said: str) -> None:
+    checkout(tmp_path)
+    (tmp_path / resultspage.DECLARATION).write_text(TOML.replace(old, new))
+    with pytest.raises(UsageError, match=said):
+        resultspage.pages(tmp_path)
+
+
+def test_a_row_that_two_pressures_have(tmp_path: Path) -> None:
+    content = checkout(tmp_path)
+    content["results"] += [{**row, "pressure": "global"} for row in content["results"]]
+    write(tmp_path, content)
+    with pytest.raises(UsageError, match="more than one row"):
+        resultspage.pages(tmp_path)
+
+
+def test_readme_keeps_what_is_around_the_table(tmp_path: Path) -> None:
+    checkout(tmp_path)
+    readme = tmp_path / resultspage.README
+    readme.write_text(f"before\n{readme.read_text()}after\n")
+    text = resultspage.pages(tmp_path)[resultspage.README]
+    assert text.startswith("before\n<!--") and text.endswith("-->\nafter\n") and "| it took, s | zswap |" in text
+    readme.write_text(text)
+    assert resultspage.outdated(tmp_path) == [resultspage.PAGE]
+    readme.write_text("no table\n")
+    with pytest.raises(UsageError, match="README.md needs"):
+        resultspage.pages(tmp_path)
+
+
+def test_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout(tmp_path)
+    monkeypatch.setattr(paths, "repo_root", lambda: tmp_path)
+    assert cli.main(["report", "--results"]) == 0
+    assert capsys.readouterr().out == "docs/results.md written\nREADME.md written\n"
+    assert cli.main(["report", "--results"]) == 0 and capsys.readouterr().out == ""
+    assert cli.main(["report", "--results", "a.json"]) == 2 and cli.main(["report"]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_the_lab_s_kernels_are_recorded(tmp_path: Path) -> None:
+    mainline, vswap, off = (kernel_sources.of_lab(name) for name in ("mainline", "vswap", "vswap-off"))
+    assert vswap == off == kernel_sources.checksum(paths.kernel_dir()) != mainline
+    the_plan = fakes.plan(tmp_path, Case("exit", "zswap", "memcg"))
+    known = {key: replace(found, sources=vswap) for key, found in the_plan.kernels.items() if key[0] == "vswap"}
+    the_plan = replace(the_plan, kernels={**the_plan.kernels, **known})
+    recorded = document.document(the_plan, [], ["bench"])["kernels"]
+    assert (recorded["vswap"]["sources_sha256"], recorded["mainline"]["sources_sha256"]) == (vswap, "")
