@@ -37,6 +37,14 @@ def checked_verdict(result: GuestResult) -> Verdict:
     return Verdict(working_set(result.samples), result.exit_code == 0)
 
 
+def _without_a_word(result: GuestResult) -> str:
+    """About a machine that ended, or was ended, before it said how its workload did."""
+    if result.hello:
+        return "the machine ended without a word"
+    lines = [line.strip() for line in result.console.splitlines() if line.strip()]
+    return f"the kernel did not come up; its last line: {lines[-1] if lines else 'none'}"
+
+
 @dataclass(frozen=True)
 class Report:
     """One workload on one machine; ``console`` is the file with the kernel's log."""
@@ -67,7 +75,7 @@ class Report:
             panic = next((text for text in result.splats if text.startswith("Kernel panic")), "Kernel panic")
             return GuestLost(f"{where}: {panic}")
         if result.status != "ok":
-            return GuestLost(f"{where}: {result.error or 'the machine ended without a word'}")
+            return GuestLost(f"{where}: {result.error or _without_a_word(result)}")
         if result.splats:
             more = f" (and {len(result.splats) - 1} more)" if len(result.splats) > 1 else ""
             return WorkloadError(f"{where}: the kernel says: {result.splats[0]}{more}")
@@ -170,7 +178,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
     return [
         ("memory given", format_size(spec.mem_bytes)),
         ("swap device", spec.swap),
-        ("pool limit", f"{pool} % of RAM" if pool else _NOTHING),
+        ("pool limit", f"{pool} %" if pool else _NOTHING),
         ("working set", format_size(report.verdict.bytes)),
         ("compressed to", format_size(stored_peak(result))),
         ("ratio", f"{ratio:.2f}" if ratio else _NOTHING),

@@ -70,7 +70,8 @@ def test_json_of_a_lost_guest() -> None:
         ({"splats": ["BUG: a", "BUG: b"]}, True, WorkloadError, 1, "BUG: a (and 1 more)"),
         ({"oom_kills": ["x"], "exit_code": 137}, False, WorkloadError, 1, "lack of memory (x)"),
         ({"status": "timeout"}, False, GuestTimeout, 3, "not finished"),
-        ({"status": "lost"}, False, GuestLost, 3, "without a word"),
+        ({"status": "lost", "hello": {"release": "7"}}, False, GuestLost, 3, "without a word"),
+        ({"status": "lost", "console": "a\nb\n\n"}, False, GuestLost, 3, "not come up; its last line: b"),
         ({"status": "lost", "error": "mlockall"}, False, GuestLost, 3, "mlockall"),
         ({"status": "panic", "splats": ["Kernel panic - not syncing: x"]}, False, GuestLost, 3, "not syncing: x"),
     ],
@@ -172,4 +173,4 @@ def test_limit_of_the_pool_is_told(fields: dict[str, Any], hello: dict[str, str]
     found = Report("sh", spec(**fields), result(hello=hello), Verdict(0, None))
     assert report.to_json(found)["pool_percent"] == percent
     row = dict(report._rows(found))["pool limit"]
-    assert row == (f"{percent} % of RAM" if percent else "-")
+    assert row == (f"{percent} %" if percent else "-")

@@ -174,12 +174,12 @@ def test_run_out_of_time_hands_nothing_back(tmp_path: Path) -> None:
 
 def test_result_of_a_program(tmp_path: Path) -> None:
     result = ran(tmp_path, "--", "true")
-    assert (result.code, result.rows["result"], result.rows["pool limit"]) == (0, "exit 0", "90 % of RAM")
+    assert (result.code, result.rows["result"], result.rows["pool limit"]) == (0, "exit 0", "90 %")
     assert result.json["workload"]["verified"] is None
     assert (result.json["result"], result.json["pool_percent"]) == ("exit 0", 90)
     first = Path(result.json["console"])
     result = ran(tmp_path, "--swap", "file:64M", "--", "sh", "-c", "exit 3")
-    assert (result.code, result.rows["result"], result.rows["pool limit"]) == (1, "exit 3", "20 % of RAM")
+    assert (result.code, result.rows["result"], result.rows["pool limit"]) == (1, "exit 3", "20 %")
     assert first.is_file() and Path(result.json["console"]) != first
 
 

@@ -44,9 +44,10 @@ TIMEOUT = 600.0  # seconds
 
 EPILOG = f"""
 The result of COMMAND is its exit code. "verified" is said of swapcheck and of the Redis client only,
-which compare every byte. The working set of COMMAND is the most anonymous and shared memory there
-was, in RAM or swapped, above what the machine had before. The peak is the moment with most slots in
-use. On the mainline kernel all slots are a device's, and metadata is not counted.
+which compare every byte; in the JSON it is null for other programs. The working set of COMMAND is the
+most anonymous and shared memory there was, in RAM or swapped, above what the machine had before. The
+peak is the moment with most slots in use. On the mainline kernel all slots are a device's, and
+metadata is not counted.
 
 zswap's pool may take {POOL_PERCENT} % of the memory without a swap device, where there is nothing else, and
 what the kernel says, 20 %, in front of one, where it is a cache. The table tells it ("pool limit");
