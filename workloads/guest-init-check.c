@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +14,17 @@
 
 #define VERIFY		"/sys/kernel/debug/vswap/verify"
 #define KMEMLEAK	"/sys/kernel/debug/kmemleak"
-#define CHUNK		8192
-#define MAX_BYTES	(8UL << 20)	/* of one file */
+#define CHUNK		4096	/* with a long name and everything escaped a message has room */
+#define MAX_BYTES	(8UL << 20)	/* of one file, unless all of it is wanted */
 
-/* The file's content in messages of type @type; false if it cannot be read. */
-static bool send_content(const char *type, const char *name, int fd)
+/* At most @most bytes of the file in messages of type @type; false if it cannot be read. */
+static bool send_content(const char *type, const char *name, int fd, size_t most)
 {
 	static char buf[CHUNK];
 	size_t sent = 0;
 	ssize_t len;
 
-	while (sent < MAX_BYTES && (len = read(fd, buf, sizeof(buf))) > 0) {
+	while (sent < most && (len = read(fd, buf, sizeof(buf))) > 0) {
 		msg_begin(type);
 		msg_text("name", name);
 		msg_bytes("data", buf, (size_t)len);
@@ -36,28 +37,78 @@ static bool send_content(const char *type, const char *name, int fd)
 		msg_text("data", "");
 		msg_send();
 	}
-	return sent >= MAX_BYTES || len == 0;
+	return sent >= most || len == 0;
 }
 
-void send_results(void)
+/* Of the result that is sent, below RESULTS_DIR. */
+static char path[PATH_MAX];
+
+static void __attribute__((noreturn)) die_of_result(void)
 {
-	DIR *dir = opendir(RESULTS_DIR);
+	die("cannot read the result %s: %s", path, strerror(errno));
+}
+
+static void send_file(int dir, const char *name, bool all)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || !send_content("file", path, fd, all ? SIZE_MAX : MAX_BYTES))
+		die_of_result();
+	close(fd);
+}
+
+static void send_link(int dir, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(dir, name, target, sizeof(target));
+
+	if (len < 0)
+		die_of_result();
+	msg_begin("link");
+	msg_text("name", path);
+	msg_bytes("data", target, (size_t)len);
+	msg_send();
+}
+
+/* What is in the directory @fd, whose path is the first @len bytes of @path; closes @fd. */
+static void send_dir(int fd, size_t len, bool all)
+{
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	struct stat st;
-	int fd;
 
 	if (!dir)
-		die("%s: %s", RESULTS_DIR, strerror(errno));
+		die_of_result();
 	while ((entry = readdir(dir))) {
-		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd < 0)
+		const char *name = entry->d_name;
+
+		if (!strcmp(name, ".") || !strcmp(name, ".."))
 			continue;
-		if (!fstat(fd, &st) && S_ISREG(st.st_mode) &&
-		    !send_content("file", entry->d_name, fd))
-			die("cannot read the result %s: %s", entry->d_name, strerror(errno));
-		close(fd);
+		if (len + strlen(name) + 2 > sizeof(path))
+			die("the path of a result is too long: %.60s...", path);
+		sprintf(path + len, "%s%s", len ? "/" : "", name);
+		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW))
+			die_of_result();
+		if (S_ISREG(st.st_mode))
+			send_file(fd, name, all);
+		if (!all)
+			continue;
+		if (S_ISLNK(st.st_mode))
+			send_link(fd, name);
+		if (S_ISDIR(st.st_mode)) {
+			msg_begin("directory");
+			msg_text("name", path);
+			msg_send();
+			send_dir(openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				 strlen(path), all);
+		}
 	}
 	closedir(dir);
+}
+
+void send_results(bool all)
+{
+	send_dir(open(RESULTS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, all);
 }
 
 /* The walk over virtual swap's invariants; only debug kernels have it. */
@@ -100,6 +151,6 @@ void check_leaks(unsigned int pause)
 		msg_send();
 		return;
 	}
-	send_content("leak", "kmemleak", fd);
+	send_content("leak", "kmemleak", fd, MAX_BYTES);
 	close(fd);
 }

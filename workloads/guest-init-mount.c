@@ -2,6 +2,8 @@
 /* File systems: a writable layer in memory over the host's root, and the kernel's own. */
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -13,6 +15,8 @@
 
 /* Any directory that every root has; covered only until the overlay is the root. */
 #define STAGE "/tmp"
+#define CGROUP "/sys/fs/cgroup"
+#define WAIT_SECONDS 10
 
 static void mount_one(const char *type, const char *where, unsigned long flags,
 		      const char *options)
@@ -68,19 +72,59 @@ void mount_root(void)
 	umask(022);
 }
 
+/* Every controller that the kernel has of version 1, in a hierarchy of its own. */
+static void mount_cgroup_v1(void)
+{
+	char *text, *rest, *line, *name, path[128];
+	size_t len;
+
+	mount_one("tmpfs", CGROUP, 0, "noswap,mode=755");
+	text = file_load("/proc/cgroups", &len);
+	if (!text)
+		die("/proc/cgroups: %s", strerror(errno));
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		name = strsep(&line, "\t");
+		if (!*name || *name == '#')
+			continue;
+		snprintf(path, sizeof(path), CGROUP "/%s", name);
+		make_dir(path);
+		/* One without version 1 is reported by what needs it. */
+		if (mount(name, path, "cgroup", 0, name))
+			rmdir(path);
+	}
+	free(text);
+	if (!file_exists(CGROUP "/memory"))
+		refuse("the kernel has no memory controller of cgroup version 1");
+}
+
 void mount_cgroup(unsigned int version)
 {
 	if (version == 1) {
-		mount_one("tmpfs", "/sys/fs/cgroup", 0, "noswap,mode=755");
-		make_dir("/sys/fs/cgroup/memory");
-		if (mount("memory", "/sys/fs/cgroup/memory", "cgroup", 0, "memory"))
-			die("mount cgroup v1: %s", strerror(errno));
+		mount_cgroup_v1();
 		return;
 	}
-	mount_one("cgroup2", "/sys/fs/cgroup", 0, NULL);
+	mount_one("cgroup2", CGROUP, 0, NULL);
 	/* One that is not configured is reported by what needs it. */
-	file_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-	file_write("/sys/fs/cgroup/cgroup.subtree_control", "+pids");
+	file_write(CGROUP "/cgroup.subtree_control", "+memory");
+	file_write(CGROUP "/cgroup.subtree_control", "+pids");
+}
+
+/* The host made the file system: ext4, or ext2 for kernels without it, which ext4 reads too. */
+void mount_scratch(const char *device)
+{
+	if (!file_wait(device, WAIT_SECONDS))
+		die("there is no %s", device);
+	make_dir(SCRATCH_DIR);
+	if (mount(device, SCRATCH_DIR, "ext4", 0, NULL) &&
+	    mount(device, SCRATCH_DIR, "ext2", 0, NULL)) {
+		if (errno == ENODEV)
+			refuse("the kernel has neither ext4 nor ext2 for the scratch disk");
+		die("mount %s on %s: %s", device, SCRATCH_DIR, strerror(errno));
+	}
+	/* as /tmp, for programs that run as other users */
+	if (chmod(SCRATCH_DIR, 01777))
+		die("chmod %s: %s", SCRATCH_DIR, strerror(errno));
 }
 
 void network_up(void)

@@ -124,6 +124,10 @@ static void take_line(struct job *job, const char *key, const char *value)
 		job->leak_pause = (unsigned int)number(key, value);
 	else if (!strcmp(key, "cgroup"))
 		job->cgroup = (unsigned int)number(key, value);
+	else if (!strcmp(key, "scratch"))
+		copy_word(job->scratch, sizeof(job->scratch), key, value);
+	else if (!strcmp(key, "all_results"))
+		job->all_results = number(key, value);
 	else if (!strcmp(key, "restart"))
 		job->restart = number(key, value);
 	else
@@ -199,6 +203,8 @@ int main(void)
 	mount_root();
 	channel_open(job.channel);
 	mount_cgroup(job.cgroup);
+	if (*job.scratch)
+		mount_scratch(job.scratch);
 	network_up();
 	protect_self();
 	swap_set_up(&job);
@@ -207,7 +213,7 @@ int main(void)
 	run_script(&job);
 	sample_settle(2);
 	sample_send("end");
-	send_results();
+	send_results(job.all_results);
 	check_verify();
 	if (job.swap != SWAP_NONE) {
 		swap_take_away(&job);

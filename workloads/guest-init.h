@@ -14,6 +14,7 @@
 #define RUN_DIR		"/run/guest"
 #define RESULTS_DIR	RUN_DIR "/results"
 #define SCRIPT_FILE	RUN_DIR "/script"
+#define SCRATCH_DIR	"/scratch"
 
 enum swap_kind { SWAP_NONE, SWAP_DISK, SWAP_ZRAM };
 
@@ -29,6 +30,8 @@ struct job {
 	unsigned int sample_ms;
 	unsigned int leak_pause;	/* seconds between kmemleak's scans; 0: do not scan */
 	unsigned int cgroup;	/* version of the hierarchy: 1, 2 */
+	char scratch[64];	/* device with a file system for SCRATCH_DIR; "": none */
+	bool all_results;	/* whole files of any size, directories and links, too */
 	bool restart;		/* end by a reset instead of a power off */
 	char *script;		/* shell text */
 	size_t script_len;
@@ -71,6 +74,7 @@ void msg_send(void);
 /* guest-init-mount.c */
 void mount_root(void);
 void mount_cgroup(unsigned int version);
+void mount_scratch(const char *device);
 void network_up(void);
 
 /* guest-init-swap.c */
@@ -92,6 +96,6 @@ void run_script(const struct job *job);
 /* guest-init-check.c */
 void check_verify(void);
 void check_leaks(unsigned int pause);
-void send_results(void);
+void send_results(bool all);
 
 #endif

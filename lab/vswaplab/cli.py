@@ -111,6 +111,8 @@ def main(argv: Sequence[str]) -> int:
     """Run the command line and turn every failure into one line on stderr and a code."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so a shell starts what is in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return run(argv)
     except VswapError as error:

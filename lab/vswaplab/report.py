@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -15,33 +16,48 @@ from vswaplab.units import format_seconds, format_size
 _SWAPPED_IN = ("pswpin", "zswpin", "swpin_zero")
 _SWAPPED_OUT = ("pswpout", "zswpout", "swpout_zero")
 _NOTHING = "-"
+_KILLED = 128 + 9  # exit code of what the OOM killer ends
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the workload says of itself; ``bytes`` is its data."""
+    """What the workload says of itself; ``bytes`` is its data. ``verified`` is None if it verifies nothing."""
 
     bytes: int
-    verified: bool
+    verified: bool | None
 
 
 def own_verdict(result: GuestResult) -> Verdict:
-    """Any program: its data is what the memory counters show, verified means exit code 0."""
+    """Any program: its data is what the memory counters show, and all it says is its exit code."""
+    return Verdict(working_set(result.samples), None)
+
+
+def checked_verdict(result: GuestResult) -> Verdict:
+    """A program that verifies its data, and ends with exit code 0 if that is right."""
     return Verdict(working_set(result.samples), result.exit_code == 0)
+
+
+def _without_a_word(result: GuestResult) -> str:
+    """About a machine that ended, or was ended, before it said how its workload did."""
+    if result.hello:
+        return "the machine ended without a word"
+    lines = [line.strip() for line in result.console.splitlines() if line.strip()]
+    return f"the kernel did not come up; its last line: {lines[-1] if lines else 'none'}"
 
 
 @dataclass(frozen=True)
 class Report:
-    """One workload on one machine."""
+    """One workload on one machine; ``console`` is the file with the kernel's log."""
 
     title: str
     spec: GuestSpec
     result: GuestResult
     verdict: Verdict
+    console: Path | None = None
 
     @property
     def good(self) -> bool:
-        """The workload verified and the kernel complained about nothing."""
+        """The workload succeeded (and verified, if it does) and the kernel complained about nothing."""
         return self.failure() is None
 
     @property
@@ -53,34 +69,37 @@ class Report:
         """What is wrong with this run, as the error to end with; None if nothing is."""
         result, where = self.result, f"{self.title} on {self.spec.kernel.name}"
         if result.status == "timeout":
-            return GuestTimeout(f"{where}: not finished after {format_seconds(self.spec.timeout)}")
+            limit = format_seconds(self.spec.timeout)
+            return GuestTimeout(f"{where}: not finished after {limit}; --timeout sets the limit (none: no limit)")
         if result.status == "panic":
             panic = next((text for text in result.splats if text.startswith("Kernel panic")), "Kernel panic")
             return GuestLost(f"{where}: {panic}")
         if result.status != "ok":
-            return GuestLost(f"{where}: {result.error or 'the machine ended without a word'}")
+            return GuestLost(f"{where}: {result.error or _without_a_word(result)}")
         if result.splats:
             more = f" (and {len(result.splats) - 1} more)" if len(result.splats) > 1 else ""
             return WorkloadError(f"{where}: the kernel says: {result.splats[0]}{more}")
-        if self.out_of_memory and not self.verdict.verified:
-            return WorkloadError(f"{where}: killed for lack of memory ({', '.join(result.oom_kills)})")
+        killed = f"killed for lack of memory ({', '.join(result.oom_kills)})"
+        if self.out_of_memory and self.verdict.verified is False:
+            return WorkloadError(f"{where}: {killed}")
         if result.exit_code != 0:
-            return WorkloadError(f"{where}: the workload failed with exit code {result.exit_code}")
-        if not self.verdict.verified:
+            also = f"; {killed}" if self.out_of_memory else ""
+            return WorkloadError(f"{where}: the workload failed with exit code {result.exit_code}{also}")
+        if self.verdict.verified is False:
             return WorkloadError(f"{where}: the data did not verify")
         return None
 
     def verdict_text(self) -> str:
         """The last line of the table."""
         if self.good:
-            return "verified"
+            return "verified" if self.verdict.verified else "exit 0"
         if self.result.status in ("timeout", "panic", "lost"):
             return {"timeout": "timed out", "panic": "kernel panic", "lost": "machine lost"}[self.result.status]
         if self.result.splats:
             return "kernel splat"
-        if self.out_of_memory:
+        if self.out_of_memory and (self.verdict.verified is False or self.result.exit_code == _KILLED):
             return "out of memory"
-        return "NOT verified"
+        return "NOT verified" if self.verdict.verified is False else f"exit {self.result.exit_code}"
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -102,13 +121,14 @@ def to_json(report: Report) -> dict[str, Any]:
         "swapoff_seconds": result.swapoff_seconds,
         "splats": result.splats,
         "status": result.status,
+        "result": report.verdict_text(),
         "title": report.title,
         "flavour": spec.kernel.flavour,
         "cpus": spec.cpus_used,
         "swap": spec.swap,
         "zswap": spec.zswap,
         "compressor": result.hello.get("compressor"),
-        "pool_percent": spec.pool_percent,
+        "pool_percent": pool_percent(report),
         "mode": result.hello.get("mode"),
         "stored_bytes_peak": stored_peak(result),
         "ratio": ratio_at_peak(result),
@@ -118,7 +138,18 @@ def to_json(report: Report) -> dict[str, Any]:
         "verify_violations": result.verify_violations,
         "swapoff_error": result.swapoff_error,
         "wall_seconds": round(result.wall_seconds, 3),
+        "cgroup": spec.cgroup,
+        "scratch_bytes": spec.scratch,
+        "console": str(report.console) if report.console else None,
     }
+
+
+def pool_percent(report: Report) -> int | None:
+    """How much of the machine's RAM zswap's pool may take, in percent; None without zswap or if not known."""
+    if not report.spec.zswap:
+        return None
+    said = str(report.result.hello.get("pool_percent") or "")
+    return int(said) if said.isdigit() else report.spec.pool_percent
 
 
 def stored_peak(result: GuestResult) -> int:
@@ -141,12 +172,13 @@ def _per_slot(counters: Counters) -> str:
 
 def _rows(report: Report) -> list[tuple[str, str]]:
     spec, result = report.spec, report.result
-    peak, ratio = result.peak, ratio_at_peak(result)
+    peak, ratio, pool = result.peak, ratio_at_peak(result), pool_percent(report)
     swapped_in = sum(grown(result.samples, name) for name in _SWAPPED_IN)
     swapped_out = sum(grown(result.samples, name) for name in _SWAPPED_OUT)
     return [
         ("memory given", format_size(spec.mem_bytes)),
         ("swap device", spec.swap),
+        ("pool limit", f"{pool} %" if pool else _NOTHING),
         ("working set", format_size(report.verdict.bytes)),
         ("compressed to", format_size(stored_peak(result))),
         ("ratio", f"{ratio:.2f}" if ratio else _NOTHING),
@@ -184,6 +216,8 @@ def sentence(report: Report) -> str:
     """The outcome in words."""
     where = f"{report.title} on {report.spec.kernel.kernel}"
     memory = format_size(report.spec.mem_bytes)
+    if report.good and report.verdict.verified is None:
+        return f"{where}: {report.verdict_text()}"
     if report.good:
         return f"{where}: {format_size(report.verdict.bytes)} of data verified in a machine of {memory}"
     if report.result.status == "ok" and report.out_of_memory:
@@ -195,4 +229,4 @@ def sentence(report: Report) -> str:
 def _coloured(name: str, value: str) -> str:
     if name != "result":
         return value
-    return f"[green]{value}[/green]" if value == "verified" else f"[red]{value}[/red]"
+    return f"[green]{value}[/green]" if value in ("verified", "exit 0") else f"[red]{value}[/red]"

@@ -120,6 +120,7 @@ def test_kinds_of_kernels(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no kernel")
     with pytest.raises(UsageError, match="neither"):
         kernel.parse(f"x={tmp_path / 'text'}")
+    (tmp_path / "vmlinux").chmod(0o755)
     image = Choice("x", "image", tmp_path / "vmlinux")
     assert kernel.get(image, "um", "release").image == tmp_path / "vmlinux"
     with pytest.raises(UsageError, match="x86_64"):

@@ -29,6 +29,7 @@ class ShellMachine:
     channel: str = "/dev/channel"
     disk: str = "/dev/disk"
     scratch: str = "/dev/scratch"
+    numbered: bool = False
     restart: bool = False
     env: Mapping[str, str] | None = None
 

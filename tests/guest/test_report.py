@@ -70,7 +70,8 @@ def test_json_of_a_lost_guest() -> None:
         ({"splats": ["BUG: a", "BUG: b"]}, True, WorkloadError, 1, "BUG: a (and 1 more)"),
         ({"oom_kills": ["x"], "exit_code": 137}, False, WorkloadError, 1, "lack of memory (x)"),
         ({"status": "timeout"}, False, GuestTimeout, 3, "not finished"),
-        ({"status": "lost"}, False, GuestLost, 3, "without a word"),
+        ({"status": "lost", "hello": {"release": "7"}}, False, GuestLost, 3, "without a word"),
+        ({"status": "lost", "console": "a\nb\n\n"}, False, GuestLost, 3, "not come up; its last line: b"),
         ({"status": "lost", "error": "mlockall"}, False, GuestLost, 3, "mlockall"),
         ({"status": "panic", "splats": ["Kernel panic - not syncing: x"]}, False, GuestLost, 3, "not syncing: x"),
     ],
@@ -123,7 +124,53 @@ def test_demo_verdict() -> None:
 
 def test_own_programs_verdict() -> None:
     verdict = report.own_verdict(result())
-    assert verdict.verified
+    assert verdict.verified is None
     assert verdict.bytes == 80 * MIB + (200_000 - 990 + 1024) * 4096
-    assert not report.own_verdict(result(exit_code=1)).verified
-    assert not report.own_verdict(result(exit_code=None)).verified
+    assert report.checked_verdict(result()) == Verdict(verdict.bytes, True)
+    assert report.checked_verdict(result(exit_code=1)).verified is False
+
+
+def own(**changes: Any) -> Report:
+    """A run of a program that verifies nothing."""
+    ended = result(**changes)
+    return Report("sh", spec(), ended, report.own_verdict(ended), Path("/logs/x"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "failure"),
+    [
+        ({}, "exit 0", None),
+        ({"oom_kills": ["bystander"]}, "exit 0", None),
+        ({"exit_code": 3}, "exit 3", "exit code 3"),
+        ({"exit_code": 1, "oom_kills": ["x"]}, "exit 1", "exit code 1; killed for lack of memory (x)"),
+        ({"exit_code": 137, "oom_kills": ["x"]}, "out of memory", "killed for lack of memory (x)"),
+        ({"splats": ["BUG: a"]}, "kernel splat", "BUG: a"),
+        ({"status": "timeout", "exit_code": None}, "timed out", "--timeout"),
+    ],
+)
+def test_own_program_is_not_said_to_be_verified(changes: dict[str, Any], text: str, failure: str | None) -> None:
+    found = own(**changes)
+    assert found.verdict_text() == text
+    said = found.failure()
+    assert (said is None) == (failure is None) and (failure or "") in str(said)
+    content = report.to_json(found)
+    assert (content["workload"]["verified"], content["result"]) == (None, text)
+    assert content["console"] == "/logs/x"
+    assert "verified" not in report.sentence(found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "hello", "percent"),
+    [
+        ({"pool_percent": 90}, {"pool_percent": "90"}, 90),
+        ({}, {"pool_percent": "20"}, 20),
+        ({"pool_percent": 7}, {}, 7),
+        ({}, {}, None),
+        ({"zswap": False}, {"pool_percent": "20"}, None),
+    ],
+)
+def test_limit_of_the_pool_is_told(fields: dict[str, Any], hello: dict[str, str], percent: int | None) -> None:
+    found = Report("sh", spec(**fields), result(hello=hello), Verdict(0, None))
+    assert report.to_json(found)["pool_percent"] == percent
+    row = dict(report._rows(found))["pool limit"]
+    assert row == (f"{percent} %" if percent else "-")

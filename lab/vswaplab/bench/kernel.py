@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernels to compare: the lab's own, or NAME=PATH with patches, a source tree or an image."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,6 +57,11 @@ def parse(text: str) -> Choice:
     return Choice(name, _kind_of(path, text), path)
 
 
+def one(text: str) -> Choice:
+    """One kernel: a name of the lab's or NAME=PATH. Raises UsageError."""
+    return parse(text) if "=" in text else choose([text], [])[0]
+
+
 def choose(names: Sequence[str], others: Sequence[str]) -> list[Choice]:
     """The kernels in the order of a run: those of the lab by name, then NAME=PATH. Raises UsageError."""
     for name in names:
@@ -94,6 +100,8 @@ def _image(choice: Choice, arch: str, flavour: str) -> BuiltKernel:
     if (head == _EXECUTABLE) != (arch == "um"):
         kind = "an executable" if head == _EXECUTABLE else "a bzImage"
         raise UsageError(f"--kernel {choice.name}: {kind} does not boot as {arch}")
+    if arch == "um" and not os.access(choice.path, os.X_OK):
+        raise UsageError(f"--kernel {choice.name}: {choice.path} may not be executed")
     return BuiltKernel(choice.name, arch, flavour, choice.path, choice.path.parent, Path(), "")
 
 

@@ -11,8 +11,9 @@ from vswaplab.bench import counters, script, setup, suites
 from vswaplab.bench.plan import Case, Options
 from vswaplab.bench.suite import Room, Suite, Unverified
 from vswaplab.build import BuiltKernel
-from vswaplab.guest import GuestResult, GuestSpec
+from vswaplab.guest import GuestResult, GuestSpec, Swap
 from vswaplab.guest.boot import machine_for
+from vswaplab.guest.machine import scratch_device
 
 Status = Literal["ok", "oom", "failed", "panic", "timeout", "lost"]
 SAMPLE_MS = 60_000  # the counters that "vswap run" samples are not needed: no sampling while it measures
@@ -54,9 +55,7 @@ def spec(case: Case, kernel: Kernel, options: Options, programs: Path) -> GuestS
     suite, found, room = suites.find(case.suite), setup.find(case.setup), room_of(case, options)
     device = found.device if kernel.vswap else found.mainline_device
     size = setup.sizes(found, case.pressure, options.limit, suite.working_set(room), device)
-    machine = machine_for(kernel.built.arch)
-    # Without a swap disk the second disk is the first one.
-    scratch = machine.disk if kernel.built.arch == "x86_64" and device != "file" else machine.scratch
+    scratch = scratch_device(machine_for(kernel.built.arch), Swap(device))
     text = script.whole(
         suite.script(room),
         programs=programs,

@@ -15,17 +15,17 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from vswaplab import paths, workloads
 from vswaplab.errors import ToolError
 from vswaplab.guest import splats
 from vswaplab.guest.events import BadEvent, Collector
-from vswaplab.guest.machine import Files, Launch, Machine
+from vswaplab.guest.machine import Files, Launch, Machine, scratch_device
 from vswaplab.guest.qemu import Qemu
 from vswaplab.guest.spec import GuestResult, GuestSpec, Swap, parse_swap
 from vswaplab.guest.um import UserModeLinux
-from vswaplab.proc import quoted
+from vswaplab.proc import SYSTEM, quoted
 
 log = logging.getLogger("vswap")
 
@@ -33,6 +33,7 @@ STEP = 0.1  # seconds between two looks at the machine and the clock
 PIPE_BYTES = 1 << 20
 CONSOLE_MAX = 64 << 20  # bytes of the console that are read back: its end is what counts
 _F_SETPIPE_SZ = 1031
+SBIN = "/usr/local/sbin:/usr/sbin:/sbin"  # not in every user's PATH
 # What guest-init prints when it gives up, also before it has a channel.
 _LAST_WORDS = re.compile(r"^(?:\[[^]]*\] )?guest-init: (.*)$", re.MULTILINE)
 
@@ -63,7 +64,27 @@ def job_text(spec: GuestSpec, machine: Machine, swap: Swap) -> str:
         lines.append(f"compressor {spec.compressor}")
     if spec.pool_percent is not None:
         lines.append(f"pool_percent {spec.pool_percent}")
+    if spec.scratch_mounted:
+        lines.append(f"scratch {scratch_device(machine, swap)}")
+    if spec.results is not None:
+        lines.append("all_results 1")
     return "\n".join(lines) + "\n"
+
+
+def scratch_type(config: Path) -> str:
+    """The file system for a scratch disk: ext4 if the kernel of this .config has it, else (or unknown) ext2."""
+    known = config.is_file() and "CONFIG_EXT4_FS=y" in config.read_text().splitlines()
+    return "ext4" if known else "ext2"
+
+
+def _make_file_system(disk: Path, kind: str) -> None:
+    """An empty one in a sparse file, which stays sparse. Raises ToolError."""
+    program = shutil.which("mke2fs", path=f"{os.environ.get('PATH', os.defpath)}:{SBIN}")
+    if program is None:
+        raise ToolError("mke2fs is not installed (Debian: e2fsprogs)")
+    # No journal: nothing is read after a crash. Inode tables are holes, and nobody has to zero them later.
+    features = ["-O", "^has_journal"] if kind == "ext4" else []
+    SYSTEM.run([program, "-q", "-F", "-t", kind, *features, "-m", "0", "-E", "lazy_itable_init=0", str(disk)])
 
 
 def _prepare(spec: GuestSpec, machine: Machine, files: Files) -> None:
@@ -75,6 +96,8 @@ def _prepare(spec: GuestSpec, machine: Machine, files: Files) -> None:
         if size:
             with path.open("wb") as disk:
                 disk.truncate(size)
+    if spec.scratch_mounted:
+        _make_file_system(files.scratch, scratch_type(spec.kernel.config))
 
 
 def guarded(argv: list[str]) -> list[str]:
@@ -120,8 +143,26 @@ class _HeldSignals:
             signal.raise_signal(number)
 
 
+class _Tidying:
+    """A block at the end of which nothing may be left: from tidy() on, signals wait for its end."""
+
+    def __init__(self) -> None:
+        self._held: _HeldSignals | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held:
+            self._held.release()
+
+    def tidy(self) -> None:
+        """Said before everything that must not be interrupted."""
+        self._held = self._held or _HeldSignals()
+
+
 @contextlib.contextmanager
-def _started(launch: Launch, files: Files) -> Iterator["subprocess.Popen[bytes]"]:
+def _started(launch: Launch, files: Files, tidying: _Tidying) -> Iterator["subprocess.Popen[bytes]"]:
     """The running machine; when the block ends, by whatever, nothing of it is left."""
     log.info("+ %s", quoted(launch.argv))
     argv = guarded(launch.argv)
@@ -148,6 +189,7 @@ def _started(launch: Launch, files: Files) -> Iterator["subprocess.Popen[bytes]"
         signals.release()
         yield process
     finally:
+        tidying.tidy()
         end_group(process)
 
 
@@ -217,14 +259,16 @@ def _channel() -> Iterator[tuple[int, int]]:
             os.close(end)
 
 
-def _run(spec: GuestSpec, machine: Machine, directory: Path, init: Path, collector: Collector) -> bool:
+def _run(
+    spec: GuestSpec, machine: Machine, directory: Path, init: Path, collector: Collector, tidying: _Tidying
+) -> bool:
     """Boot it and follow it. True if it ended in time."""
     with _channel() as (reader, writer):
         files = Files(directory, init, writer)
         _prepare(spec, machine, files)
         deadline = time.monotonic() + spec.timeout
         try:
-            with _started(machine.launch(spec, files), files) as process:
+            with _started(machine.launch(spec, files), files, tidying) as process:
                 return _follow(process, reader, deadline, collector)
         finally:
             collector.result.console = _read_console(files)
@@ -234,22 +278,25 @@ def boot(spec: GuestSpec, *, machine: Machine | None = None, console: Path | Non
     """Run the spec's script in a guest of its own.
 
     Whatever the guest does ends up in the result. ``console``, if given, receives the kernel's
-    log. Raises UsageError for a spec that cannot be, BuildError when guest-init does not compile,
-    ToolError when a program of the host is missing. No process and no file is left, also when
-    KeyboardInterrupt passes through.
+    log, whatever happens. Raises UsageError for a spec that cannot be, BuildError when guest-init
+    does not compile, ToolError when a program of the host is missing, OSError when the host has no
+    room. No process and no file is left, also when KeyboardInterrupt passes through.
     """
     spec.check()
     init = workloads.build() / "guest-init"
     collector = Collector(spec)
     start = time.monotonic()
-    with paths.scratch_dir() as directory:
+    used = machine or machine_for(spec.kernel.arch)
+    with _Tidying() as tidying, paths.scratch_dir() as directory:
         try:
-            in_time = _run(spec, machine or machine_for(spec.kernel.arch), directory, init, collector)
+            in_time = _run(spec, used, directory, init, collector, tidying)
         except BadEvent as error:
             in_time, collector.result.error = True, str(error)
+        finally:
+            tidying.tidy()
+            if console is not None:
+                paths.write_file(console, collector.result.console.encode())
     result = collector.finish()
     result.wall_seconds = time.monotonic() - start
     judge(result, in_time, collector.bye)
-    if console is not None:
-        paths.write_file(console, result.console.encode())
     return result

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from vswaplab.guest.results import ResultTree
 from vswaplab.guest.samples import from_event
 from vswaplab.guest.spec import GuestResult, GuestSpec
 
@@ -29,9 +30,11 @@ class Collector:
         self._partial = b""
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("out", "err")}
         self._files: dict[str, bytearray] = {}
+        self._tree = ResultTree(spec.results) if spec.results is not None else None
         self._handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "hello": self._hello, "sample": self._sample, "out": self._output, "err": self._output,
-            "exit": self._exit, "file": self._file, "verify": self._verify, "swapoff": self._swapoff,
+            "exit": self._exit, "file": self._file, "directory": self._directory, "link": self._link,
+            "verify": self._verify, "swapoff": self._swapoff,
             "leak": self._leak, "noleaks": self._ignore, "error": self._error, "refused": self._error,
             "bye": self._bye,
         }  # fmt: skip
@@ -50,6 +53,8 @@ class Collector:
         """The result, when nothing more can come; a line cut short by the machine's end is dropped."""
         for name, data in self._files.items():
             self.result.files[name] = data.decode(errors="replace")
+        if self._tree and self.bye:
+            self._tree.finish()
         return self.result
 
     def _hello(self, event: Mapping[str, Any]) -> None:
@@ -75,7 +80,18 @@ class Collector:
         self.result.seconds = event["seconds"]
 
     def _file(self, event: Mapping[str, Any]) -> None:
-        self._files.setdefault(event["name"], bytearray()).extend(_bytes(event))
+        if self._tree:
+            self._tree.add(event["name"], _bytes(event))
+        else:
+            self._files.setdefault(event["name"], bytearray()).extend(_bytes(event))
+
+    def _directory(self, event: Mapping[str, Any]) -> None:
+        if self._tree:
+            self._tree.directory(event["name"])
+
+    def _link(self, event: Mapping[str, Any]) -> None:
+        if self._tree:
+            self._tree.link(event["name"], _bytes(event))
 
     def _verify(self, event: Mapping[str, Any]) -> None:
         self.result.verify_violations = (self.result.verify_violations or 0) + event["violations"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vswaplab.errors import UsageError
-from vswaplab.guest.spec import GuestSpec, parse_swap
+from vswaplab.guest.spec import GuestSpec, Swap, parse_swap
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,17 @@ class Machine(Protocol):
     channel: str  # device in the guest that leads to result_fd
     disk: str  # device in the guest that is the disk
     scratch: str  # and the one that is the script's own, where the guest has both
+    numbered: bool  # disks are named in the order in which they are found, whatever they are
     restart: bool  # end by a reset, which ends the emulator
 
     def launch(self, spec: GuestSpec, files: Files) -> Launch:
         """The command that boots this guest."""
         ...
+
+
+def scratch_device(machine: Machine, swap: Swap) -> str:
+    """The device in the guest that is the script's own disk: without a swap disk it may be the first."""
+    return machine.disk if machine.numbered and swap.kind != "file" else machine.scratch
 
 
 def check_word(path: Path) -> str:

@@ -39,6 +39,7 @@ class Qemu:
     channel = "/dev/vport0p1"  # the first virtio device
     disk = "/dev/vda"
     scratch = "/dev/vdb"
+    numbered = True
     restart = True  # with -no-reboot a reset ends QEMU, also after a panic
 
     def launch(self, spec: GuestSpec, files: Files) -> Launch:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from vswaplab.build import BuiltKernel
@@ -15,6 +16,8 @@ Status = Literal["ok", "panic", "lost", "timeout", "refused"]
 MODES = ("always", "auto", "never")
 MEM_MIN, MEM_MAX = 48 << 20, 64 << 30
 SWAP_MIN = 1 << 20
+SCRATCH_MIN = 1 << 20
+CGROUPS = (1, 2)
 CPUS_MAX = {"um": 2, "x86_64": 8}  # CONFIG_NR_CPUS
 CPUS_DEFAULT = 2
 
@@ -54,12 +57,15 @@ class GuestSpec:
     """One guest.
 
     ``script`` is shell text, run as root; files it puts into the directory $RESULTS come back.
-    ``cpus`` None means CPUS_DEFAULT. ``timeout`` is in seconds, from the start of the machine.
+    With ``results``, an empty directory of the host, they come there, and whole: of any size and with
+    directories and links. ``cpus`` None means CPUS_DEFAULT. ``timeout`` is in seconds, from the start
+    of the machine (infinity: no limit).
     ``pool_percent`` is zswap.max_pool_percent (None: the kernel's 20). ``compressor`` is zswap's,
     and zram's if there is a zram (None: the kernel's). ``mode`` is passed to kernels with virtual
     swap only. ``leak_pause`` is the pause, in seconds, between kmemleak's two scans at the end, on
     kernels that have kmemleak (0: no scan). ``cgroup`` is the version of the hierarchy in
-    /sys/fs/cgroup. ``scratch`` is the size in bytes of a second disk, empty, for the script (0: none).
+    /sys/fs/cgroup. ``scratch`` is the size in bytes of a second disk, empty, for the script (0: none);
+    with ``scratch_mounted`` a file system is made on it, and it is mounted at /scratch.
     ``icount`` makes the guest's clock count instructions, one a nanosecond (x86_64, one CPU).
     ``on_output`` gets a stream ("out", "err") and bytes as they come.
     """
@@ -79,6 +85,8 @@ class GuestSpec:
     leak_pause: int = 6
     cgroup: int = 2
     scratch: int = 0
+    scratch_mounted: bool = False
+    results: Path | None = None
     icount: bool = False
     on_sample: Callable[[Sample], None] = _ignore_sample
     on_output: Callable[[str, bytes], None] = _ignore_output
@@ -106,6 +114,10 @@ class GuestSpec:
             raise UsageError(f"bad time limit {self.timeout:g}: expected a positive number of seconds")
         if self.icount and (self.kernel.arch != "x86_64" or self.cpus_used != 1):
             raise UsageError("instructions are counted on x86_64 with one CPU only")
+        if self.cgroup not in CGROUPS:
+            raise UsageError(f"no cgroup version {self.cgroup}; there are: 1, 2")
+        if self.scratch_mounted and self.scratch < SCRATCH_MIN:
+            raise UsageError(f"bad scratch disk: less than {format_size(SCRATCH_MIN)}")
         parse_swap(self.swap)
 
 

@@ -27,6 +27,7 @@ class UserModeLinux:
     channel = "/dev/ttyS0"
     disk = "/dev/ubdb"
     scratch = "/dev/ubdc"
+    numbered = False
     restart = False
 
     def launch(self, spec: GuestSpec, files: Files) -> Launch:
