@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Nothing is needed before "make run" or "make test": each step fetches or builds what it lacks.
 
-.PHONY: help run test test-long bench bench-full lint clean
+.PHONY: help run test test-long bench bench-full deb deb-tools diagrams lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -23,6 +23,19 @@ bench:  ## the quick benchmarks, mainline against virtual swap, with page-cluste
 
 bench-full:  ## all benchmarks in all their set-ups: hours; goes on where it was interrupted
 	@./vswap bench --json bench-full.json --html bench-full.html
+
+OUT = build-deb
+
+CONFIG = running
+
+deb:  ## kernel packages: CONFIG=running (this machine's, with loaded modules), small or FILE; into OUT=build-deb
+	@packaging/kernel/build $(OUT) $(CONFIG)
+
+deb-tools:  ## the Debian package vswap-tools (vswapctl, and a service that sets zswap up) into OUT=build-deb
+	@packaging/vswap-tools/build $(OUT)
+
+diagrams:  ## the pictures of docs/page-life.md, from docs/diagrams/*.dot (needs Graphviz)
+	@docs/diagrams/render
 
 lint:  ## ruff and mypy over the lab, the tools and the tests
 	@python=$$(lab/bootstrap.sh) && $$python -m ruff check lab tools tests && $$python -m mypy

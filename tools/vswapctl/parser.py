@@ -91,6 +91,11 @@ def build() -> Parser:
     mode = command("mode", "show or set which pages get virtual slots")
     mode.add_argument("mode", nargs="?", choices=("never", "auto", "always"), help="the mode to set; needs root")
 
+    setup = command("setup", "set zswap up as /etc/vswap.conf says; --undo takes it back")
+    setup.add_argument("--config", metavar="FILE", default="/etc/vswap.conf", help="default /etc/vswap.conf")
+    setup.add_argument("--undo", action="store_true", help="what was changed gets its former value")
+    setup.add_argument("--dry-run", action="store_true", help="only say what would be changed")
+
     doctor = command("doctor", "look for settings that stand in the way, with a command for each")
     doctor.add_argument("--json", action="store_true", help="print JSON")
 

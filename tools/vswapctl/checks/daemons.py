@@ -2,7 +2,6 @@
 """Programs that kill others when memory runs short, and judge that by swap devices."""
 
 import os
-import re
 from collections.abc import Iterator
 
 from vswapctl.doctor import Check, Finding, Machine
@@ -23,22 +22,18 @@ DAEMONS = {
         "its limit of used swap never applies: only groups with ManagedOOMMemoryPressure=kill are watched",
     ),
 }
-NOHANG = "/etc/nohang/nohang.conf"
 UNITS = (
     "/etc/systemd/system.control",
     "/run/systemd/system.control",
     "/etc/systemd/system",
     "/usr/lib/systemd/system",
 )
+# Lower limits of available memory do not help earlyoom and nohang: it comes near 0 before anything is
+# swapped out. The kernel's own OOM killer knows what is in zswap. A small device, which is used
+# when zswap is full, gives them something to look at.
 REMEDY = {
-    "earlyoom": [
-        "echo 'EARLYOOM_ARGS=\"-m 3,1 -s 100,100\"' | sudo tee /etc/default/earlyoom",
-        "sudo systemctl restart earlyoom.service",
-    ],
-    "nohang": [
-        f"sudo sed -i -E 's/^((soft|hard)_threshold_min_mem) *=.*/\\1 = 1 %/' {NOHANG}",
-        "sudo systemctl restart nohang.service",
-    ],
+    "earlyoom": ["sudo systemctl disable --now earlyoom.service"],
+    "nohang": ["sudo systemctl disable --now nohang.service nohang-desktop.service"],
     "systemd-oomd": ["sudo systemctl set-property -- -.slice ManagedOOMMemoryPressure=kill"],
 }
 
@@ -56,16 +51,9 @@ def running(kernel: Kernel) -> dict[str, int]:
     return found
 
 
-def settled(kernel: Kernel, name: str, pid: int) -> bool:
-    """Whether its remedy, or the like, has been applied."""
-    if name == "earlyoom":
-        words = (kernel.text(f"/proc/{pid}/cmdline") or "").split("\0")
-        return any(
-            option == "-s" and value.startswith("100") for option, value in zip(words, words[1:], strict=False)
-        )
-    if name == "nohang":
-        return any(re.match(r"hard_threshold_min_mem *= *1 *%", line) for line in kernel.lines(NOHANG))
-    return any(
+def settled(kernel: Kernel, name: str) -> bool:
+    """Whether its remedy, or the like, has been applied; others have none but to stop them."""
+    return name == "systemd-oomd" and any(
         "ManagedOOMMemoryPressure=kill" in (kernel.text(f"{top}/{unit}/{file}") or "").split()
         for top in UNITS
         for unit in ("-.slice.d", "slice.d", "user.slice.d", "system.slice.d", "user@.service.d")
@@ -98,7 +86,7 @@ def oom_daemons(machine: Machine) -> Iterator[Finding]:
         unit, what = DAEMONS[name]
         started = _started(machine.kernel, pid)
         later = _later_swap(machine.kernel, started) if started and machine.snap.devices else None
-        if alone and not settled(machine.kernel, name, pid):
+        if alone and not settled(machine.kernel, name):
             yield Finding(
                 "oom-daemon", f"{name} (pid {pid}) looks at swap devices, and there is none: {what}", REMEDY[name]
             )

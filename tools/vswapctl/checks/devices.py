@@ -4,6 +4,7 @@
 import shlex
 from collections.abc import Iterator
 
+from vswapctl.checks.daemons import running
 from vswapctl.doctor import Check, Finding, Machine, zswap_commands
 from vswapctl.units import printable, size
 
@@ -33,6 +34,9 @@ def unused_file(machine: Machine) -> Iterator[Finding]:
     """A file that only zswap needed, which does without it now."""
     slots = machine.snap.slots
     if slots is None or slots.mode == "never" or not machine.zswap_on or _hibernates(machine):
+        return
+    # Their measure of full swap: without any device they kill at once.
+    if running(machine.kernel).keys() & {"earlyoom", "nohang"}:
         return
     for device in machine.snap.devices:
         # With something on it, it takes what does not compress, or what is old.

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl setup: from a configuration file to the kernel's files, and back."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.tools import fakes
+from tests.tools.conftest import Ran
+from vswapctl import bootconf
+from vswapctl.kernel import Kernel
+from vswaplab import paths
+
+ZSWAP = "/sys/module/zswap/parameters"
+CONF = """\
+enabled = yes
+compressor = lzo  # fast
+max_pool_percent = 60
+shrinker_enabled = on
+accept_threshold_percent =
+"""
+
+
+def values(root: Path) -> dict[str, str | None]:
+    """What the kernel's files say."""
+    kernel = Kernel(str(root))
+    return {name: kernel.word(file) for name, file in bootconf.FILES.items()}
+
+
+@pytest.fixture
+def off(ours: Path) -> Path:
+    """Virtual swap, zswap off, and a configuration."""
+    return fakes.write(ours, {**fakes.zswap("N"), "/etc/vswap.conf": CONF})
+
+
+def test_sets_what_differs_and_takes_it_back(ctl: Ran, off: Path) -> None:
+    before = values(off)
+    code, out, err = ctl(off, "setup")
+    assert (code, err) == (0, "")
+    # The switch comes last: nothing is compressed before it is known how.
+    assert out.splitlines() == ["compressor: lzo", "max_pool_percent: 60", "shrinker_enabled: Y", "enabled: Y"]
+    after = values(off)
+    assert after == {
+        **before, "compressor": "lzo", "max_pool_percent": "60", "shrinker_enabled": "Y", "enabled": "Y",
+    }  # fmt: skip
+    assert ctl(off, "setup") == (0, "nothing to change\n", "")
+    code, out, _ = ctl(off, "setup", "--undo")
+    assert code == 0 and out.splitlines()[0] == "enabled: N"
+    assert values(off) == before
+    assert not (off / "run/vswap/before").exists()
+    assert ctl(off, "setup", "--undo") == (0, "nothing to change\n", "")
+
+
+def test_the_first_value_is_restored_after_two_configurations(ctl: Ran, off: Path) -> None:
+    before = values(off)
+    ctl(off, "setup")
+    fakes.write(off, {"/etc/vswap.conf": "enabled = yes\nmax_pool_percent = 70\nmode = always\n"})
+    assert ctl(off, "setup")[1].splitlines() == ["mode: always", "max_pool_percent: 70"]
+    ctl(off, "setup", "--undo")
+    assert values(off) == before
+
+
+def test_what_somebody_else_changed_is_left_alone(ctl: Ran, off: Path) -> None:
+    ctl(off, "setup")
+    fakes.write(off, {f"{ZSWAP}/max_pool_percent": 33})
+    ctl(off, "setup", "--undo")
+    assert values(off)["max_pool_percent"] == "33"
+    assert values(off)["enabled"] == "N"
+
+
+def test_dry_run_changes_nothing(ctl: Ran, off: Path) -> None:
+    before = values(off)
+    code, out, _ = ctl(off, "setup", "--dry-run")
+    assert code == 0 and "max_pool_percent: 20 -> 60" in out
+    assert values(off) == before and not (off / "run/vswap").exists()
+
+
+def test_one_refusal_does_not_keep_the_others(ctl: Ran, off: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compressor that the kernel does not have: zswap is on all the same, with the one before."""
+    write = Kernel.write
+
+    def refuse(kernel: Kernel, name: str, text: str) -> None:
+        if name.endswith("/compressor"):
+            raise OSError(2, "No such file or directory")
+        write(kernel, name, text)
+
+    monkeypatch.setattr(Kernel, "write", refuse)
+    code, out, _ = ctl(off, "setup")
+    assert code == 1 and "compressor: not set to lzo: No such file or directory" in out
+    assert values(off)["enabled"] == "Y" and values(off)["compressor"] == "zstd"
+    assert "compressor" not in json.loads((off / "run/vswap/before").read_text())
+    assert ctl(off, "setup", "--undo")[0] == 0
+    assert values(off)["enabled"] == "N"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_without_root(ctl: Ran, off: Path) -> None:
+    (off / "run").mkdir()
+    (off / "run").chmod(stat.S_IRUSR | stat.S_IXUSR)
+    code, _, err = ctl(off, "setup")
+    assert code == 3 and "sudo vswapctl setup" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("colour = red", ":1: no setting 'colour'; there are: mode,"),
+        ("\nenabled yes", ":2: no setting 'enabled yes'"),
+        ("enabled = perhaps", ":1: enabled cannot be 'perhaps'"),
+        ("max_pool_percent = 0", "max_pool_percent cannot be '0'"),
+        ("max_pool_percent = 101", "cannot be '101'"),
+        ("compressor = ../zstd", "cannot be '../zstd'"),
+        ("mode = sometimes", "mode cannot be 'sometimes'"),
+    ],
+)
+def test_a_wrong_line_is_named_and_nothing_is_changed(ctl: Ran, off: Path, text: str, complaint: str) -> None:
+    before = values(off)
+    fakes.write(off, {"/etc/vswap.conf": f"{text}\n"})
+    code, out, err = ctl(off, "setup")
+    assert (code, out) == (2, "") and complaint in err and err.count("\n") == 1
+    assert values(off) == before
+
+
+def test_no_configuration_no_zswap(ctl: Ran, ours: Path, tmp_path: Path) -> None:
+    assert ctl(ours, "setup")[0] == 3
+    assert ctl(ours, "setup", "--config", "/nowhere")[0] == 3
+    bare = fakes.write(tmp_path / "bare", {"/etc/vswap.conf": CONF})
+    code, _, err = ctl(bare, "setup")
+    assert code == 3 and "CONFIG_ZSWAP=y" in err
+
+
+def test_mainline_has_no_mode(ctl: Ran, tmp_path: Path) -> None:
+    root = fakes.write(
+        fakes.mainline_zswap(tmp_path), {"/etc/vswap.conf": "mode = always\nmax_pool_percent = 30\n"}
+    )
+    assert ctl(root, "setup")[1].splitlines() == ["max_pool_percent: 30"]
+
+
+@pytest.mark.parametrize(
+    "record", ["", "{", "[]", '{"enabled": 1}', '{"enabled": ["N"]}', '{"other": ["a", "b"]}']
+)
+def test_a_broken_record_is_no_record(ctl: Ran, off: Path, record: str) -> None:
+    fakes.write(off, {"/run/vswap/before": record})
+    assert ctl(off, "setup", "--undo")[0] == 0
+    assert ctl(off, "setup")[0] == 0
+    assert ctl(off, "setup", "--undo")[0] == 0
+    assert values(off)["enabled"] == "N"
+
+
+def test_the_file_of_the_package_is_right() -> None:
+    """Each setting is in it, and it is right with every comment sign taken off a setting, too."""
+    text = (paths.repo_root() / "packaging/vswap-tools/vswap.conf").read_text()
+    assert bootconf.parse(text, "vswap.conf") == {
+        "enabled": "Y", "max_pool_percent": "50", "shrinker_enabled": "Y",
+    }  # fmt: skip
+    lines = [line.removeprefix("#") if line[:1] == "#" != line[1:2] != " " else line for line in text.splitlines()]
+    assert set(bootconf.parse("\n".join(lines), "vswap.conf")) == set(bootconf.FILES)

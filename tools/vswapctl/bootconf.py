@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What /etc/vswap.conf asks for, and how it is applied and taken back.
+
+What there was before is kept in /run/vswap/before, so that only what was changed here, and by
+nobody else meanwhile, is changed back.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vswapctl.errors import CannotRead, UsageError
+from vswapctl.kernel import Kernel, as_number
+from vswapctl.snapshot import VSWAP
+
+CONFIG = "/etc/vswap.conf"
+BEFORE = "/run/vswap/before"
+ZSWAP = "/sys/module/zswap/parameters"
+NEEDS_ROOT = "needs root"
+_SWITCH = {"yes": "Y", "on": "Y", "true": "Y", "1": "Y", "no": "N", "off": "N", "false": "N", "0": "N"}
+# In the order in which they are set: nothing is compressed before it is known how.
+FILES = {
+    "mode": f"{VSWAP}/mode",
+    "compressor": f"{ZSWAP}/compressor",
+    "max_pool_percent": f"{ZSWAP}/max_pool_percent",
+    "accept_threshold_percent": f"{ZSWAP}/accept_threshold_percent",
+    "shrinker_enabled": f"{ZSWAP}/shrinker_enabled",
+    "enabled": f"{ZSWAP}/enabled",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that is to get another value; both as the kernel shows them."""
+
+    name: str
+    before: str
+    after: str
+
+
+def _value(name: str, text: str) -> str | None:
+    """What is to be written to the kernel's file; None for a value that cannot be."""
+    if name in ("enabled", "shrinker_enabled"):
+        return _SWITCH.get(text.lower())
+    if name.endswith("_percent"):
+        return text if 1 <= (as_number(text) or 0) <= 100 else None
+    if name == "mode":
+        return text if text in ("never", "auto", "always") else None
+    return text if re.fullmatch(r"[\w-]+", text, re.ASCII) else None
+
+
+def parse(text: str, title: str) -> dict[str, str]:
+    """Settings and what is to be written. Raises UsageError for a line that is none."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.partition("#")[0].strip()
+        if not line:
+            continue
+        name, equals, asked = (part.strip() for part in line.partition("="))
+        if not equals or name not in FILES:
+            raise UsageError(f"{title}:{number}: no setting {name!r}; there are: {', '.join(FILES)}")
+        value = _value(name, asked) if asked else ""
+        if value is None:
+            raise UsageError(f"{title}:{number}: {name} cannot be {asked!r}; the file says what it may be")
+        found[name] = value
+    return {name: value for name, value in found.items() if value}  # an empty one is left to the kernel
+
+
+def read(kernel: Kernel, name: str) -> dict[str, str]:
+    """The configuration file. Raises CannotRead and UsageError."""
+    text = kernel.text(name)
+    if text is None:
+        raise CannotRead(f"cannot read {kernel.path(name)}: it says how zswap is to be set up")
+    return parse(text, kernel.path(name))
+
+
+def changes(kernel: Kernel, wanted: Mapping[str, str]) -> list[Change]:
+    """What differs from the configuration. Raises CannotRead where there is no zswap."""
+    if not kernel.exists(ZSWAP):
+        raise CannotRead(f"no {kernel.path(ZSWAP)}: boot a kernel with CONFIG_ZSWAP=y")
+    found = []
+    for name, file in FILES.items():
+        before = kernel.text(file)
+        if name in wanted and before is not None and before.strip() != wanted[name]:
+            found.append(Change(name, before.strip(), wanted[name]))
+    return found
+
+
+def _remembered(kernel: Kernel) -> dict[str, Change]:
+    try:
+        stored = json.loads(kernel.text(BEFORE) or "{}")
+        return {name: Change(name, str(both[0]), str(both[1])) for name, both in stored.items() if name in FILES}
+    except (ValueError, AttributeError, LookupError, TypeError):
+        return {}
+
+
+def _remember(kernel: Kernel, known: Mapping[str, Change]) -> None:
+    path = kernel.path(BEFORE)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    temporary = f"{path}.new"
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump({name: [change.before, change.after] for name, change in known.items()}, file)
+    os.replace(temporary, path)
+
+
+def _write(kernel: Kernel, name: str, value: str) -> str | None:
+    """Return: why it cannot be written, or None."""
+    try:
+        kernel.write(FILES[name], value)
+    except PermissionError:
+        return NEEDS_ROOT
+    except OSError as error:
+        return error.strerror or "refused"
+    return None
+
+
+def apply(kernel: Kernel, wanted: Sequence[Change]) -> dict[str, str]:
+    """Make the changes, all that can be made. Return: why others were not, by name."""
+    known = _remembered(kernel)
+    errors = {}
+    for change in wanted:
+        # First, so that nothing is changed that cannot be taken back. The first value is what there was.
+        first = known.get(change.name, change)
+        try:
+            _remember(kernel, {**known, change.name: Change(change.name, first.before, change.after)})
+        except PermissionError:
+            return {change.name: NEEDS_ROOT for change in wanted}
+        failed = _write(kernel, change.name, change.after)
+        if failed:
+            errors[change.name] = failed
+            _remember(kernel, known)
+        else:
+            known[change.name] = Change(change.name, first.before, change.after)
+    return errors
+
+
+def changes_back(kernel: Kernel) -> list[Change]:
+    """What is to be as it was before: what still has the value it got from apply()."""
+    known = _remembered(kernel)
+    return [
+        Change(name, known[name].after, known[name].before)
+        for name in reversed(FILES)
+        if name in known and kernel.word(FILES[name]) == known[name].after
+    ]
+
+
+def undo(kernel: Kernel, back: Sequence[Change]) -> dict[str, str]:
+    """Make changes_back(), and forget what there was. Return: errors by name, as apply()."""
+    errors = {}
+    for change in back:
+        failed = _write(kernel, change.name, change.after)
+        if failed:
+            errors[change.name] = failed
+    if not errors and kernel.exists(BEFORE):
+        try:
+            os.unlink(kernel.path(BEFORE))
+        except PermissionError:
+            return {"record": NEEDS_ROOT}
+    return errors

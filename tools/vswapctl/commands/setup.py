@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+"""vswapctl setup"""
+
+import argparse
+
+from vswapctl import bootconf
+from vswapctl.errors import FAILED, OK, CannotRead
+from vswapctl.kernel import Kernel
+
+
+def run(args: argparse.Namespace, kernel: Kernel) -> int:
+    """Apply the configuration file, or take back what was applied; a line for each change."""
+    if args.undo:
+        changes = bootconf.changes_back(kernel)
+    else:
+        changes = bootconf.changes(kernel, bootconf.read(kernel, args.config))
+    if not changes:
+        print("nothing to change")
+    if args.dry_run:
+        for change in changes:
+            print(f"{change.name}: {change.before} -> {change.after}")
+        return OK
+    errors = bootconf.undo(kernel, changes) if args.undo else bootconf.apply(kernel, changes)
+    for change in changes:
+        failed = errors.get(change.name)
+        print(f"{change.name}: " + (f"not set to {change.after}: {failed}" if failed else change.after))
+    if any(error == bootconf.NEEDS_ROOT for error in errors.values()):
+        raise CannotRead(f"changing settings needs root: sudo vswapctl setup{' --undo' if args.undo else ''}")
+    return FAILED if errors else OK
