@@ -3,8 +3,8 @@
 
 No page tables, no reclaim, devices in RAM: what differs between kernels is the layer. "alloc" to
 "release" are the phases that bench/kernel/mm/swap_bench/main.c times, for entries with data behind them;
-"alloc+free, no data" is of entries that were never written, "compress" is zswap's
-default compressor alone: with zswap, what "store" takes beyond it is the layer's. A page is one word repeated, so that
+"alloc+free, no data" is of entries that were never written, "compress" is zswap's default compressor
+alone: with zswap, what "store" takes beyond it is the layer's. A page is one word repeated, so that
 compressing it costs little; in "micro-real" and "icount-real" pages are like those of programs.
 
 Instructions are those that QEMU counts (-icount shift=0) and repeat within a fraction of a
