@@ -10,6 +10,7 @@ import json
 import mmap
 import random
 import struct
+import sys
 from itertools import accumulate
 
 PAGE = mmap.PAGESIZE
@@ -60,7 +61,7 @@ def main() -> None:
     end = {name: counter(name) for name in marks[0]}
     # The first quarter makes the order of age what the distribution wants.
     seen = {name: end[name] - marks[1][name] for name in end}
-    print(json.dumps({"bad": bad, "touches": args.touches // 4 * 3, **seen}))
+    json.dump({"bad": bad, "touches": args.touches // 4 * 3, **seen}, sys.stdout)
 
 
 main()
