@@ -2,9 +2,27 @@
 /*
  * Virtual swap: shared between the files of this directory.
  *
- * Layers, callers first: policy -> space -> tables; swapoff; shrink -> writeback
- * -> backing -> slots, refuse -> memcg; io reads only; stats below all. zswap
- * stores and loads through backing, which frees through zswap.
+ * The layers, from top to bottom. Code calls functions, and uses variables, of
+ * its own file and of those below it:
+ *
+ *	init.c		setting up
+ *	sysfs.c		files for the administrator
+ *	verify.c	a walk over all invariants
+ *	swapoff.c	moving data off a device
+ *	shrink.c	which compressed data is written back
+ *	policy.c	what uses virtual slots, and is there room behind them
+ *	zswap.c		storing and loading compressed data
+ *	backing.c	the transitions of a slot's backing
+ *	writeback.c	writing compressed data to a device
+ *	compressed.c	compressed data, as backing words name it
+ *	io.c		where on a device data is, and I/O in pieces
+ *	slots.c		slots of devices behind virtual slots
+ *	refuse.c	pages that nothing takes
+ *	tables.c	the tables of clusters and their reserve
+ *	space.c		the virtual device, and growing
+ *	stats.c		counters
+ *	memcg.c		charges and limits
+ *	state.c		variables that every layer reads
  *
  * The locking rules:
  *
@@ -81,7 +99,20 @@ struct vswap_space {
 
 extern struct vswap_space vswap_space;
 
+/* state.c */
+enum vswap_mode {
+	VSWAP_NEVER,
+	VSWAP_AUTO,
+	VSWAP_ALWAYS,
+};
+
+extern enum vswap_mode vswap_mode;
+extern const char * const vswap_mode_names[];
+
 /* space.c */
+int vswap_space_init(work_func_t grow_work);
+void vswap_space_destroy(void);
+int vswap_device_init(void);
 int vswap_grow(void);
 long vswap_free_clusters(void);
 bool vswap_space_is_low(void);
@@ -93,23 +124,13 @@ void vswap_kick_grow(void);
 extern unsigned int vswap_reserve_target;
 
 size_t vswap_table_bytes(void);
-long vswap_nr_tables(void);
 unsigned int vswap_nr_reserved(void);
 void vswap_tables_init(void);
 void vswap_reserve_fill(void);
 
 /* policy.c */
-enum vswap_mode {
-	VSWAP_NEVER,
-	VSWAP_AUTO,
-	VSWAP_ALWAYS,
-};
-
-extern enum vswap_mode vswap_mode;
-extern const char * const vswap_mode_names[];
-
 void vswap_set_mode(enum vswap_mode mode);
-bool vswap_active(void);
+void vswap_grow_work(struct work_struct *work);
 
 /* backing.c */
 unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx);
@@ -136,7 +157,7 @@ int vswap_wait_for_flights(unsigned int type);
 void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr);
 bool vswap_nothing_left(struct mem_cgroup *memcg);
 
-/* zswap.c */
+/* compressed.c */
 bool vswap_zswap_is_sane(unsigned long word);
 bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page);
 void vswap_zswap_free(const unsigned long *words, unsigned int nr,
@@ -315,10 +336,16 @@ enum vswap_counter {
 	VSWAP_NR_COUNTERS,
 };
 
+extern atomic_long_t vswap_tables_used;
+
 int vswap_stats_init(void);
+void vswap_stats_destroy(void);
 void vswap_count(enum vswap_counter counter, long nr);
 unsigned long vswap_counted(enum vswap_counter counter);
-unsigned long vswap_metadata_bytes(void);
+long vswap_nr_tables(void);
+
+/* sysfs.c */
+int vswap_sysfs_init(void);
 
 /* Replaced by KUnit; static without it */
 #if IS_ENABLED(CONFIG_KUNIT)

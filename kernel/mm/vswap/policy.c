@@ -18,15 +18,6 @@
 #include "internal.h"
 #include "zswap.h"
 
-enum vswap_mode vswap_mode = VSWAP_AUTO;
-
-const char * const vswap_mode_names[] = {
-	[VSWAP_NEVER]	= "never",
-	[VSWAP_AUTO]	= "auto",
-	[VSWAP_ALWAYS]	= "always",
-	NULL,
-};
-
 /*
  * Devices of how many priorities there must be to be used through virtual slots
  * even without zswap, so that data may move between them. See the modes.
@@ -36,17 +27,6 @@ static const unsigned int vswap_tiers_wanted[] = {
 	[VSWAP_AUTO]	= 2,
 	[VSWAP_ALWAYS]	= 0,
 };
-
-unsigned int vswap_min_tiers = 2;
-unsigned int vswap_nr_tiers;
-
-/*
- * A machine with a device alone that never had more does not even pay for
- * asking whether a slot is virtual.
- */
-DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
-/* Set when all places that ask have got their answer changed. */
-bool vswap_ready;
 
 static void vswap_use(void)
 {
@@ -163,20 +143,31 @@ static bool vswap_uses_zswap(void)
 	       zswap_is_enabled() && vswap_can_name_memory();
 }
 
-/**
- * vswap_active - do new swap-outs use virtual slots at all?
- *
- * With auto they do if something is gained: zswap, or devices of more than one
- * priority that data may move between.
- *
- * Return: true if they do.
+/*
+ * Do new swap-outs use virtual slots at all? With auto they do if something is
+ * gained: zswap, or devices of more than one priority that data may move
+ * between.
  */
-bool vswap_active(void)
+static bool vswap_active(void)
 {
 	if (vswap_uses_zswap())
 		return true;
 	return vswap_si && READ_ONCE(total_swap_pages) &&
 	       vswap_devices_suffice();
+}
+
+/**
+ * vswap_grow_work - fill the reserve and grow the space, ahead of need
+ * @work: that of vswap_space
+ *
+ * Context: Process context, see vswap_kick_grow().
+ */
+void vswap_grow_work(struct work_struct *work)
+{
+	if (vswap_active())
+		vswap_reserve_fill();
+	if (vswap_space_is_low())
+		vswap_grow();
 }
 
 /* Does zswap take pages of @memcg now, if they compress? */
@@ -267,20 +258,6 @@ bool __vswap_prepare_alloc(struct folio *folio)
 	if (unlikely(vswap_free_clusters() <= 0))
 		vswap_grow();
 	return true;
-}
-
-/*
- * See vswap_may_write_back(). Entries of direct slots have their place on a
- * device; with them alone it does not matter whether there is room for others.
- */
-bool __vswap_may_write_back(struct mem_cgroup *memcg)
-{
-	if (!READ_ONCE(total_swap_pages))
-		return false;
-	if (READ_ONCE(vswap_mode) == VSWAP_NEVER)
-		return true;
-	return memcg ? mem_cgroup_get_nr_swap_pages(memcg) > 0 :
-		       get_nr_swap_pages() > 0;
 }
 
 /*

@@ -11,8 +11,6 @@
  * use at the same time, and giving pages of it back would be a special case in
  * every lockless lookup. The tables of clusters are freed when they are empty.
  */
-#define pr_fmt(fmt) "vswap: " fmt
-
 #include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/kasan.h>
@@ -21,11 +19,9 @@
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/swap_ops.h>
+#include <trace/events/vswap.h>
 
 #include "internal.h"
-
-#define CREATE_TRACE_POINTS
-#include <trace/events/vswap.h>
 
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX "vswap."
@@ -39,9 +35,6 @@
 static unsigned int vswap_max_gb = IS_ENABLED(CONFIG_KASAN_VMALLOC) ? 64 : 4096;
 module_param_named(max_gb, vswap_max_gb, uint, 0444);
 MODULE_PARM_DESC(max_gb, "Size in GiB up to which the virtual swap space grows");
-
-struct swap_info_struct *vswap_si __ro_after_init;
-unsigned int vswap_type __ro_after_init = UINT_MAX;
 
 struct vswap_space vswap_space = {
 	.grow_lock = __MUTEX_INITIALIZER(vswap_space.grow_lock),
@@ -195,14 +188,6 @@ int vswap_grow(void)
 	return err;
 }
 
-static void vswap_grow_work(struct work_struct *work)
-{
-	if (vswap_active())
-		vswap_reserve_fill();
-	if (vswap_space_is_low())
-		vswap_grow();
-}
-
 /**
  * vswap_kick_grow - have the space grown and the reserve filled, soon
  *
@@ -230,7 +215,43 @@ static struct vm_struct * __init vswap_reserve_area(void)
 	return size ? get_vm_area(size, VM_SPARSE) : NULL;
 }
 
-static int __init vswap_init_device(struct vm_struct *area)
+/**
+ * vswap_space_init - reserve the addresses of the array of clusters
+ * @grow_work: what vswap_kick_grow() has run
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int __init vswap_space_init(work_func_t grow_work)
+{
+	vswap_space.wq = alloc_workqueue("vswap", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	INIT_WORK(&vswap_space.grow_work, grow_work);
+	vswap_space.area = vswap_reserve_area();
+	if (vswap_space.wq && vswap_space.area)
+		return 0;
+	vswap_space_destroy();
+	return -ENOMEM;
+}
+
+/**
+ * vswap_space_destroy - the end of what vswap_space_init() began
+ *
+ * The device has not been set up.
+ */
+void __init vswap_space_destroy(void)
+{
+	if (vswap_space.area)
+		free_vm_area(vswap_space.area);
+	if (vswap_space.wq)
+		destroy_workqueue(vswap_space.wq);
+	vswap_space.wq = NULL;
+}
+
+/**
+ * vswap_device_init - set up the virtual device, on the space
+ *
+ * Return: 0, or a negative error number if there is no type for it.
+ */
+int __init vswap_device_init(void)
 {
 	struct swap_info_struct *si = alloc_swap_info();
 	int i;
@@ -245,7 +266,7 @@ static int __init vswap_init_device(struct vm_struct *area)
 		INIT_LIST_HEAD(&si->nonfull_clusters[i]);
 		INIT_LIST_HEAD(&si->frag_clusters[i]);
 	}
-	si->cluster_info = area->addr;
+	si->cluster_info = vswap_space.area->addr;
 	si->ops = &vswap_ops;
 	/*
 	 * Without SWP_WRITEOK nobody takes it for a device: hibernation,
@@ -258,41 +279,3 @@ static int __init vswap_init_device(struct vm_struct *area)
 	vswap_type = si->type;
 	return 0;
 }
-
-static int __init vswap_init(void)
-{
-	int err = -ENOMEM;
-
-	BUILD_BUG_ON(1U << VSWAP_TYPE_BITS < MAX_SWAPFILES);
-	BUILD_BUG_ON(__alignof__(struct swap_cluster_info) > sizeof(long));
-
-	vswap_space.wq = alloc_workqueue("vswap", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	INIT_WORK(&vswap_space.grow_work, vswap_grow_work);
-	vswap_space.area = vswap_reserve_area();
-	if (!vswap_space.wq || !vswap_space.area)
-		goto err;
-	err = vswap_stats_init();
-	if (err)
-		goto err;
-	err = vswap_io_init();
-	if (err)
-		goto err;
-	err = vswap_init_device(vswap_space.area);
-	if (err)
-		goto err;
-	vswap_tables_init();
-	vswap_kick_grow();
-	vswap_policy_changed();
-	return 0;
-err:
-	if (vswap_space.area)
-		free_vm_area(vswap_space.area);
-	if (vswap_space.wq)
-		destroy_workqueue(vswap_space.wq);
-	vswap_space.wq = NULL;
-	pr_err("not available: %pe\n", ERR_PTR(err));
-	return err;
-}
-
-/* After swapfile_init(), before anything can swap. */
-subsys_initcall_sync(vswap_init);

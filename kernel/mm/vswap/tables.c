@@ -36,9 +36,6 @@ unsigned int vswap_reserve_target __ro_after_init;
 /* Where a swap table is not a page; see vswap_alloc_array(). */
 static struct kmem_cache *vswap_backing_cachep __ro_after_init;
 
-/* Clusters that have tables, whether slots of them are in use or not. */
-static atomic_long_t vswap_tables_used;
-
 static bool vswap_want_memcg_table(void)
 {
 	return IS_ENABLED(CONFIG_MEMCG) && !mem_cgroup_disabled();
@@ -53,16 +50,6 @@ size_t vswap_table_bytes(void)
 {
 	return 2 * sizeof(struct swap_table) +
 	       (vswap_want_memcg_table() ? sizeof(struct swap_memcg_table) : 0);
-}
-
-/**
- * vswap_nr_tables - the number of clusters that have tables
- *
- * Return: that number; it may change at any time.
- */
-long vswap_nr_tables(void)
-{
-	return atomic_long_read(&vswap_tables_used);
 }
 
 /**

@@ -27,6 +27,8 @@ struct mem_cgroup;
 struct plist_head;
 struct vswap_split;
 
+/* state.c */
+
 /* The virtual swap device; NULL until, and unless, it could be set up. */
 extern struct swap_info_struct *vswap_si;
 /* Its type; one that no device has, as long as there is none. */
@@ -81,13 +83,14 @@ static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
 	return swp_entry(vswap_type, vswap_rmap_to_offset(swp_tb));
 }
 
-/* policy.c: what uses virtual slots, and is there room behind them */
 extern bool vswap_ready;
 extern unsigned int vswap_nr_tiers, vswap_min_tiers;
+bool __vswap_may_write_back(struct mem_cgroup *memcg);
+
+/* policy.c: what uses virtual slots, and is there room behind them */
 bool __vswap_prepare_alloc(struct folio *folio);
 bool __vswap_can_swap(struct mem_cgroup *memcg);
 bool __vswap_can_swap_folio(struct folio *folio);
-bool __vswap_may_write_back(struct mem_cgroup *memcg);
 bool vswap_require_nofs(void);
 unsigned long __vswap_overcommit_pages(void);
 
@@ -356,6 +359,7 @@ static inline unsigned long swap_storage_flags(struct swap_info_struct *si,
 {
 	if (swap_is_virtual(si))
 		return vswap_storage_flags(entry);
+	/* Set before the device is used */
 	return data_race(si->flags);
 }
 

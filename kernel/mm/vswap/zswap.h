@@ -98,6 +98,7 @@ static inline unsigned long vswap_shrink_count(struct mem_cgroup *memcg)
 	return vswap_never_used() ? 0 : __vswap_shrink_count(memcg);
 }
 
+/* compressed.c: pools, by their index in backing words */
 #ifdef CONFIG_VSWAP
 int vswap_add_pool(struct zswap_pool *pool);
 void vswap_remove_pool(struct zswap_pool *pool);

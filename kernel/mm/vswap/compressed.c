@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: compressed data, as backing words name it.
+ *
+ * All there is to know of a compressed page is in the backing word and beside
+ * it: where the data is, how long it is and in which pool, whose it is (the
+ * owner of the slot), and its swap entry (the slot itself). There is no struct
+ * zswap_entry but on the stack, for zswap's own functions.
+ *
+ * A process that ends frees many slots in a row. What their data has in common,
+ * locks and counters, is dealt with once, and the cache lines that have to be
+ * fetched for each are fetched at the same time.
+ */
+#include <linux/memcontrol.h>
+#include <linux/zswap.h>
+
+#include "internal.h"
+#include "zswap.h"
+
+/* Data that is freed together at most. */
+#define VSWAP_FREE_MAX	SWAP_CLUSTER_MAX
+
+/* By the index in backing words. A pool stays as long as it has data. */
+static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
+static DEFINE_SPINLOCK(vswap_pools_lock);
+
+/**
+ * vswap_add_pool - give a pool an index for backing words
+ * @pool: the pool, all zeroes but for what is set
+ *
+ * There is at most one pool for each compressor.
+ *
+ * Return: 0, or -ENOSPC if there are too many.
+ */
+int vswap_add_pool(struct zswap_pool *pool)
+{
+	unsigned int i;
+
+	spin_lock(&vswap_pools_lock);
+	for (i = 0; i < VSWAP_NR_POOLS && vswap_pools[i]; i++)
+		;
+	if (i < VSWAP_NR_POOLS)
+		vswap_pools[i] = pool;
+	spin_unlock(&vswap_pools_lock);
+	pool->index = i;
+	return i < VSWAP_NR_POOLS ? 0 : -ENOSPC;
+}
+
+/**
+ * vswap_remove_pool - take a pool's index away
+ * @pool: the pool; nothing is stored there
+ */
+void vswap_remove_pool(struct zswap_pool *pool)
+{
+	if (pool->index >= VSWAP_NR_POOLS)
+		return;
+	spin_lock(&vswap_pools_lock);
+	VM_WARN_ON_ONCE(vswap_pools[pool->index] != pool);
+	vswap_pools[pool->index] = NULL;
+	spin_unlock(&vswap_pools_lock);
+}
+
+static struct zswap_pool *vswap_word_to_pool(unsigned long word)
+{
+	return vswap_pools[vswap_backing_to_pool(word)];
+}
+
+static unsigned long vswap_word_to_handle(unsigned long word)
+{
+	return (unsigned long)__va(vswap_backing_to_handle(word));
+}
+
+/**
+ * vswap_zswap_is_sane - can there be compressed data where a word says?
+ * @word: the word
+ *
+ * Return: false if there is no such pool or no such slab object.
+ */
+bool vswap_zswap_is_sane(unsigned long word)
+{
+	unsigned long handle = vswap_word_to_handle(word);
+
+	return vswap_word_to_pool(word) && virt_addr_valid((void *)handle) &&
+	       PageSlab(virt_to_head_page((void *)handle));
+}
+
+/**
+ * vswap_decompress - get the data behind a virtual slot
+ * @word: the slot's backing word; it stays
+ * @virt: the slot
+ * @page: receives the data
+ *
+ * Return: false if that is not possible.
+ */
+bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page)
+{
+	struct zswap_entry entry = {
+		.swpentry = virt,
+		.length = vswap_backing_to_length(word),
+		.pool = vswap_word_to_pool(word),
+		.handle = vswap_word_to_handle(word),
+	};
+
+	VM_WARN_ON_ONCE(vswap_backing_tag(word) != VSWAP_ZSWAP || !entry.pool);
+	return zswap_decompress(&entry, page);
+}
+
+/* What zswap_entry_free() does, for data of one pool. */
+static void vswap_free_alike(const unsigned long *words, unsigned int nr,
+			     struct mem_cgroup *memcg)
+{
+	struct zswap_pool *pool = vswap_word_to_pool(words[0]);
+	unsigned long handles[VSWAP_FREE_MAX];
+	unsigned int nr_raw = 0, i;
+	size_t size = 0;
+
+	for (i = 0; i < nr; i++) {
+		unsigned int length = vswap_backing_to_length(words[i]);
+
+		VM_WARN_ON_ONCE(vswap_backing_tag(words[i]) != VSWAP_ZSWAP);
+		handles[i] = vswap_word_to_handle(words[i]);
+		size += length;
+		nr_raw += length == PAGE_SIZE;
+	}
+	zs_free_many(pool->zs_pool, handles, nr);
+	percpu_ref_put_many(&pool->ref, nr);
+	vswap_memcg_uncharge_zswap(memcg, size, nr, nr_raw);
+	if (nr_raw)
+		atomic_long_sub(nr_raw, &zswap_stored_incompressible_pages);
+	atomic_long_sub(nr, &zswap_stored_pages);
+}
+
+/**
+ * vswap_zswap_free - free compressed data
+ * @words: the words that backed virtual slots, no longer to be found by anybody
+ * @nr: how many
+ * @memcg: the owner of the slots, or NULL
+ *
+ * Context: The slots' cluster may be locked, interrupts may be off.
+ */
+void vswap_zswap_free(const unsigned long *words, unsigned int nr,
+		      struct mem_cgroup *memcg)
+{
+	unsigned int len;
+
+	for (; nr; nr -= len, words += len) {
+		len = 1;
+		while (len < min(nr, VSWAP_FREE_MAX) &&
+		       vswap_backing_to_pool(words[len]) ==
+		       vswap_backing_to_pool(words[0]))
+			len++;
+		vswap_free_alike(words, len, memcg);
+	}
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Virtual swap: setting it up.
+ */
+#define pr_fmt(fmt) "vswap: " fmt
+
+#include <linux/err.h>
+#include <linux/init.h>
+
+#include "internal.h"
+
+static int __init vswap_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(1U << VSWAP_TYPE_BITS < MAX_SWAPFILES);
+	BUILD_BUG_ON(__alignof__(struct swap_cluster_info) > sizeof(long));
+
+	err = vswap_space_init(vswap_grow_work);
+	if (err)
+		goto err;
+	err = vswap_stats_init();
+	if (err)
+		goto err_space;
+	err = vswap_sysfs_init();
+	if (err)
+		goto err_stats;
+	/* From here on the files in sysfs read the counters. */
+	err = vswap_io_init();
+	if (err)
+		goto err_space;
+	err = vswap_device_init();
+	if (err)
+		goto err_space;
+	vswap_tables_init();
+	vswap_kick_grow();
+	vswap_policy_changed();
+	return 0;
+
+err_stats:
+	vswap_stats_destroy();
+err_space:
+	vswap_space_destroy();
+err:
+	pr_err("not available: %pe\n", ERR_PTR(err));
+	return err;
+}
+
+/* After swapfile_init(), before anything can swap. */
+subsys_initcall_sync(vswap_init);
