@@ -162,7 +162,7 @@ static int vswap_device_type(swp_entry_t entry)
 {
 	unsigned long word;
 
-	if (!vswap_entry(entry))
+	if (!is_vswap_entry(entry))
 		return swp_type(entry);
 	/* The entry may come from anywhere, such as a page table that changes. */
 	if (swp_offset(entry) >= READ_ONCE(vswap_si->max))

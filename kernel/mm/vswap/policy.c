@@ -28,7 +28,7 @@ static const unsigned int vswap_tiers_wanted[] = {
 	[VSWAP_ALWAYS]	= 0,
 };
 
-static void vswap_use(void)
+static void vswap_make_ready(void)
 {
 	static_branch_enable(&vswap_ever_used);
 	/* Whoever sees it finds the branches patched. */
@@ -42,7 +42,7 @@ static DECLARE_DELAYED_WORK(vswap_pool_work, vswap_pool_work_fn);
 static void vswap_pool_work_fn(struct work_struct *work)
 {
 	if (vswap_si && vswap_devices_suffice())
-		vswap_use();
+		vswap_make_ready();
 	/* Without memory now, there may be some in a moment. */
 	if (!vswap_resize_pool(READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
 			       !zswap_never_enabled()))
@@ -64,7 +64,7 @@ void vswap_policy_changed(void)
 		return;
 	if (vswap_devices_suffice() ||
 	    (READ_ONCE(vswap_mode) != VSWAP_NEVER && !zswap_never_enabled()))
-		vswap_use();
+		vswap_make_ready();
 	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);
 }
 
@@ -130,51 +130,70 @@ bool vswap_require_nofs(void)
 	return READ_ONCE(vswap_nofs);
 }
 
+/*
+ * There are two questions.
+ *
+ * Is virtual swap used: do new swap-outs gain from virtual slots? They do if
+ * zswap stores data behind them, or if data may move between devices of several
+ * priorities.
+ *
+ *	mode	zswap	priorities of devices	used
+ *	never	any	any			no
+ *	auto	off	none or one		no
+ *	auto	off	two or more		yes
+ *	always	off	none			no
+ *	always	off	one or more		yes
+ *	auto	on	any			yes, for zswap
+ *	always	on	any			yes, for zswap
+ *
+ * vswap_is_used_for_zswap() and vswap_is_used() answer it for the machine,
+ * vswap_is_used_for() for a group, whose limits can forbid either.
+ *
+ * Is there room: does zswap take pages of a group now? vswap_has_room() answers
+ * it from the size of the pool and the limits of the group.
+ *
+ * Reclaim asks whether a page can be swapped out without a device
+ * (vswap_can_swap()): there is room, and something is left that compresses. The
+ * allocator asks which slot a folio gets (vswap_wanted()): a virtual one if
+ * virtual swap is used, or, when devices have no room, if there is room.
+ */
+
 /* Can a backing word name memory anywhere in this machine? */
 static bool vswap_can_name_memory(void)
 {
 	return PFN_PHYS(max_pfn) <= 1ULL << VSWAP_HANDLE_BITS;
 }
 
-/* May zswap store data behind new virtual slots? */
-static bool vswap_uses_zswap(void)
+/* Is virtual swap used, for zswap? */
+static bool vswap_is_used_for_zswap(void)
 {
 	return vswap_si && READ_ONCE(vswap_mode) != VSWAP_NEVER &&
 	       zswap_is_enabled() && vswap_can_name_memory();
 }
 
-/*
- * Do new swap-outs use virtual slots at all? With auto they do if something is
- * gained: zswap, or devices of more than one priority that data may move
- * between.
- */
-static bool vswap_active(void)
+/* Is virtual swap used? */
+static bool vswap_is_used(void)
 {
-	if (vswap_uses_zswap())
+	if (vswap_is_used_for_zswap())
 		return true;
 	return vswap_si && READ_ONCE(total_swap_pages) &&
 	       vswap_devices_suffice();
 }
 
-/**
- * vswap_grow_work - fill the reserve and grow the space, ahead of need
- * @work: that of vswap_space
- *
- * Context: Process context, see vswap_kick_grow().
- */
-void vswap_grow_work(struct work_struct *work)
+/* Is virtual swap used for pages of @memcg, while devices have room? */
+static bool vswap_is_used_for(struct mem_cgroup *memcg)
 {
-	if (vswap_active())
-		vswap_reserve_fill();
-	if (vswap_space_is_low())
-		vswap_grow();
+	return vswap_memcg_allows(memcg) &&
+	       (vswap_devices_suffice() ||
+		(vswap_is_used_for_zswap() && vswap_memcg_may_store(memcg)));
 }
 
-/* Does zswap take pages of @memcg now, if they compress? */
-static bool vswap_zswap_has_room(struct mem_cgroup *memcg, bool flush)
+/* Is there room: does zswap take pages of @memcg now, if they compress? */
+static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
 {
-	return vswap_uses_zswap() && zswap_has_room() && !vswap_space_is_full() &&
-	       vswap_memcg_allows(memcg) && vswap_memcg_has_room(memcg, flush);
+	return vswap_is_used_for_zswap() && zswap_has_room() &&
+	       !vswap_space_is_full() && vswap_memcg_allows(memcg) &&
+	       vswap_memcg_has_room(memcg, flush);
 }
 
 /*
@@ -184,7 +203,7 @@ static bool vswap_zswap_has_room(struct mem_cgroup *memcg, bool flush)
  */
 bool __vswap_can_swap(struct mem_cgroup *memcg)
 {
-	return vswap_zswap_has_room(memcg, true) && !vswap_nothing_left(memcg);
+	return vswap_has_room(memcg, true) && !vswap_nothing_left(memcg);
 }
 
 /* See vswap_can_swap_folio(). */
@@ -195,14 +214,6 @@ bool __vswap_can_swap_folio(struct folio *folio)
 
 	mem_cgroup_put(memcg);
 	return can_swap;
-}
-
-/* Is something gained from virtual slots for the pages of @memcg? */
-static bool vswap_gains(struct mem_cgroup *memcg)
-{
-	return vswap_memcg_allows(memcg) &&
-	       (vswap_devices_suffice() ||
-		(vswap_uses_zswap() && vswap_memcg_may_store(memcg)));
 }
 
 /*
@@ -231,11 +242,10 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	memcg = folio_memcg(folio);
 	credit = get_cpu_ptr(&vswap_credits);
 	if (credit->nr <= 0 || credit->memcg != memcg || credit->tick != jiffies) {
-		/* With zswap the only place, to be able to swap is to gain. */
 		if (get_nr_swap_pages() > 0)
-			wanted = vswap_gains(memcg);
+			wanted = vswap_is_used_for(memcg);
 		else
-			wanted = vswap_zswap_has_room(memcg, false);
+			wanted = vswap_has_room(memcg, false);
 		credit->memcg = memcg;
 		credit->tick = jiffies;
 		credit->nr = wanted ? VSWAP_CREDIT : 0;
@@ -244,6 +254,20 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	put_cpu_ptr(&vswap_credits);
 	rcu_read_unlock();
 	return wanted;
+}
+
+/**
+ * vswap_grow_work - fill the reserve and grow the space, ahead of need
+ * @work: that of vswap_space
+ *
+ * Context: Process context, see vswap_kick_grow().
+ */
+void vswap_grow_work(struct work_struct *work)
+{
+	if (vswap_is_used())
+		vswap_reserve_fill();
+	if (vswap_space_is_low())
+		vswap_grow();
 }
 
 /* See vswap_prepare_alloc(). */
@@ -273,5 +297,7 @@ bool __vswap_prepare_alloc(struct folio *folio)
  */
 unsigned long __vswap_overcommit_pages(void)
 {
-	return vswap_uses_zswap() ? zswap_max_pages() * VSWAP_OVERCOMMIT_RATIO : 0;
+	if (!vswap_is_used_for_zswap())
+		return 0;
+	return zswap_max_pages() * VSWAP_OVERCOMMIT_RATIO;
 }

@@ -52,11 +52,11 @@ long vswap_nr_tables(void)
 }
 
 /**
- * __vswap_range_alloc - account for virtual slots that were allocated
+ * __vswap_account_alloc - account for virtual slots that were allocated
  * @ci: their cluster, locked
  * @folio: the folio that is now in the swap cache at them
  */
-void __vswap_range_alloc(struct swap_cluster_info *ci, struct folio *folio)
+void __vswap_account_alloc(struct swap_cluster_info *ci, struct folio *folio)
 {
 	unsigned int nr = folio_nr_pages(folio);
 
@@ -67,13 +67,13 @@ void __vswap_range_alloc(struct swap_cluster_info *ci, struct folio *folio)
 }
 
 /**
- * __vswap_range_free - account for virtual slots that were freed
+ * __vswap_account_free - account for virtual slots that were freed
  * @offset: the first of the slots
  * @nr: the number of slots
  *
  * Context: The cluster is locked.
  */
-void __vswap_range_free(unsigned long offset, unsigned int nr)
+void __vswap_account_free(unsigned long offset, unsigned int nr)
 {
 	unsigned int i;
 

@@ -115,9 +115,9 @@ static unsigned int vswap_evacuate_folio(struct swap_info_struct *si,
 
 	folio_lock(folio);
 	folio_wait_writeback(folio);
-	if (vswap_folio(folio) && vswap_folio_is_new(folio))
+	if (folio_in_vswap(folio) && vswap_folio_is_new(folio))
 		swap_cache_del_folio(folio);	/* the next pass reads pages */
-	else if (vswap_folio(folio))
+	else if (folio_in_vswap(folio))
 		left = vswap_leave_device(folio, si->type);
 	folio_unlock(folio);
 	return left;

@@ -55,16 +55,16 @@ static inline bool swap_is_virtual(const struct swap_info_struct *si)
 }
 
 /* Does @entry, which is valid, name a virtual slot? */
-static inline bool vswap_entry(swp_entry_t entry)
+static inline bool is_vswap_entry(swp_entry_t entry)
 {
 	return !vswap_never_used() && swp_type(entry) == vswap_type;
 }
 
 /* Is @folio, which is locked, in the swap cache at virtual slots? */
-static inline bool vswap_folio(struct folio *folio)
+static inline bool folio_in_vswap(struct folio *folio)
 {
 	return !vswap_never_used() && folio_test_swapcache(folio) &&
-	       vswap_entry(folio->swap);
+	       is_vswap_entry(folio->swap);
 }
 
 /* Of a word in the swap table of a device: does the slot back a virtual one? */
@@ -229,7 +229,7 @@ static inline void vswap_memcg_set_explicit(struct mem_cgroup *memcg,
  */
 static inline bool vswap_will_have_room(swp_entry_t entry, struct mem_cgroup *memcg)
 {
-	return vswap_entry(entry) && __vswap_will_have_room(memcg);
+	return is_vswap_entry(entry) && __vswap_will_have_room(memcg);
 }
 
 /* Slots of @si are free: nobody owns them. @id is not 0 */
@@ -286,7 +286,7 @@ bool vswap_split_end(struct swap_iocb *sio, bool *failed);
 static inline swp_entry_t swap_device_entry(struct folio *folio,
 					    unsigned int idx)
 {
-	if (vswap_entry(folio->swap))
+	if (is_vswap_entry(folio->swap))
 		return vswap_device_entry(folio, idx);
 	return (swp_entry_t){ folio->swap.val + idx };
 }
@@ -294,7 +294,7 @@ static inline swp_entry_t swap_device_entry(struct folio *folio,
 /* In how many pieces is @folio on the device? Context: swap_device_entry(). */
 static inline unsigned int vswap_nr_runs(struct folio *folio)
 {
-	if (!vswap_entry(folio->swap) || !folio_test_large(folio))
+	if (!is_vswap_entry(folio->swap) || !folio_test_large(folio))
 		return 1;
 	return __vswap_nr_runs(folio);
 }
@@ -376,32 +376,32 @@ static inline bool swap_stable_writes(struct swap_info_struct *si,
 /* Is it worth reading @entry ahead when @target is read? */
 static inline bool vswap_same_device(swp_entry_t target, swp_entry_t entry)
 {
-	if (!vswap_entry(target) && !vswap_entry(entry))
+	if (!is_vswap_entry(target) && !is_vswap_entry(entry))
 		return true;
 	return __vswap_same_device(target, entry);
 }
 
 /* stats.c: slots in use */
-void __vswap_range_alloc(struct swap_cluster_info *ci, struct folio *folio);
-void __vswap_range_free(unsigned long offset, unsigned int nr);
+void __vswap_account_alloc(struct swap_cluster_info *ci, struct folio *folio);
+void __vswap_account_free(unsigned long offset, unsigned int nr);
 
 /* Return: false if it is not the virtual device; nothing was done. */
-static inline bool vswap_range_alloc(struct swap_info_struct *si,
-				     struct swap_cluster_info *ci,
-				     struct folio *folio)
+static inline bool vswap_account_alloc(struct swap_info_struct *si,
+				       struct swap_cluster_info *ci,
+				       struct folio *folio)
 {
 	if (!swap_is_virtual(si))
 		return false;
-	__vswap_range_alloc(ci, folio);
+	__vswap_account_alloc(ci, folio);
 	return true;
 }
 
-static inline bool vswap_range_free(struct swap_info_struct *si,
-				    unsigned long offset, unsigned int nr)
+static inline bool vswap_account_free(struct swap_info_struct *si,
+				      unsigned long offset, unsigned int nr)
 {
 	if (!swap_is_virtual(si))
 		return false;
-	__vswap_range_free(offset, nr);
+	__vswap_account_free(offset, nr);
 	return true;
 }
 
@@ -438,20 +438,20 @@ static inline void vswap_release_range(struct swap_info_struct *si,
 static inline void vswap_mark_zero(struct swap_cluster_info *ci,
 				   struct folio *folio, bool zero)
 {
-	if (vswap_entry(folio->swap))
+	if (is_vswap_entry(folio->swap))
 		__vswap_mark_zero(ci, folio, zero);
 }
 
 /* Read @folio from a device? If there is nothing, true, and it is unlocked. */
 static inline bool vswap_read_lost(struct folio *folio)
 {
-	return vswap_entry(folio->swap) && __vswap_read_lost(folio);
+	return is_vswap_entry(folio->swap) && __vswap_read_lost(folio);
 }
 
 /* Free compressed data of a virtual folio. Return: false if it is not one. */
 static inline bool vswap_zswap_erase(struct folio *folio)
 {
-	if (!vswap_folio(folio))
+	if (!folio_in_vswap(folio))
 		return false;
 	__vswap_zswap_erase(folio);
 	return true;
@@ -463,7 +463,8 @@ static inline bool vswap_zswap_erase(struct folio *folio)
  */
 static inline void vswap_swapped_in(struct folio *folio)
 {
-	if (vswap_folio(folio) && folio_test_large(folio) && !folio_test_anon(folio))
+	if (folio_in_vswap(folio) && folio_test_large(folio) &&
+	    !folio_test_anon(folio))
 		__vswap_swapped_in(folio);
 }
 
@@ -473,7 +474,7 @@ static inline void vswap_swapped_in(struct folio *folio)
  */
 static inline bool vswap_get_slots(struct folio *folio)
 {
-	return !vswap_entry(folio->swap) || __vswap_get_slots(folio);
+	return !is_vswap_entry(folio->swap) || __vswap_get_slots(folio);
 }
 
 /* refuse.c: pages that do not compress, and can be stored nowhere else */
@@ -485,7 +486,7 @@ bool vswap_has_refused(struct folio *folio);
 /* @page does not compress: is it to stay in memory rather than be stored raw? */
 static inline bool vswap_refuse(struct page *page)
 {
-	return vswap_folio(page_folio(page)) && __vswap_refuse(page);
+	return folio_in_vswap(page_folio(page)) && __vswap_refuse(page);
 }
 
 /*
@@ -495,7 +496,7 @@ static inline bool vswap_refuse(struct page *page)
 static inline bool vswap_is_refused(struct folio *folio,
 				    struct list_head *folios)
 {
-	return vswap_folio(folio) && atomic_long_read(&vswap_refusals.nr) &&
+	return folio_in_vswap(folio) && atomic_long_read(&vswap_refusals.nr) &&
 	       __vswap_is_refused(folio, folios);
 }
 
@@ -505,21 +506,21 @@ static inline bool vswap_is_refused(struct folio *folio,
  */
 static inline bool vswap_keeps_refused(struct folio *folio)
 {
-	return vswap_folio(folio) && !folio_test_large(folio) &&
+	return folio_in_vswap(folio) && !folio_test_large(folio) &&
 	       vswap_has_refused(folio);
 }
 
 /* A large folio of shmem, back in the page cache, was refused: try its pages? */
 static inline bool vswap_refused_in_part(struct folio *folio)
 {
-	return vswap_folio(folio) && folio_test_large(folio) && folio->mapping &&
-	       vswap_has_refused(folio);
+	return folio_in_vswap(folio) && folio_test_large(folio) &&
+	       folio->mapping && vswap_has_refused(folio);
 }
 
 /* Does @folio, which is locked, take no space on a device? */
 static inline bool vswap_takes_no_space(struct folio *folio)
 {
-	return vswap_folio(folio) && !vswap_storage_flags(folio->swap);
+	return folio_in_vswap(folio) && !vswap_storage_flags(folio->swap);
 }
 
 /* writeback.c: from zswap to a device */

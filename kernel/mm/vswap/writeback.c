@@ -235,7 +235,7 @@ static void vswap_give_slot_back(struct vswap_flight *flight)
 }
 
 /* Have a slot of a device, for the owner of the virtual slot. */
-static int vswap_reserve_slot(struct vswap_flight *flight, unsigned long word)
+static int vswap_take_slot(struct vswap_flight *flight, unsigned long word)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
 	unsigned int off = swp_cluster_offset(flight->virt);
@@ -370,7 +370,7 @@ int vswap_writeback(unsigned long word, swp_entry_t virt)
 		return -EAGAIN;
 	flight->virt = virt;
 	flight->size = vswap_backing_to_length(word);
-	err = vswap_reserve_slot(flight, word);
+	err = vswap_take_slot(flight, word);
 	if (!err) {
 		err = vswap_load_flight(flight, word);
 		if (!err) {

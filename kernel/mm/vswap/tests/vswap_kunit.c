@@ -113,7 +113,7 @@ static void alloc_every_order(struct kunit *test)
 			continue;
 		folio = new_folio(test, order);
 		KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
-		KUNIT_EXPECT_TRUE(test, vswap_folio(folio));
+		KUNIT_EXPECT_TRUE(test, folio_in_vswap(folio));
 		KUNIT_EXPECT_NE(test, swp_offset(folio->swap), 0);
 		KUNIT_EXPECT_TRUE(test, IS_ALIGNED(swp_offset(folio->swap),
 						   1UL << order));
