@@ -161,8 +161,8 @@ void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
  * The reader gets an I/O error rather than somebody's old data.
  *
  * Context: @folio is locked and in the swap cache at virtual slots.
- * Return: false if it can be read from a device; nothing was done. Else true,
- * and @folio is unlocked and not up to date.
+ * Return: false if it can be read from a device; nothing was done. Otherwise
+ * true; @folio is unlocked and not up to date.
  */
 bool __vswap_read_lost(struct folio *folio)
 {
@@ -187,8 +187,7 @@ bool __vswap_read_lost(struct folio *folio)
  * @folio: the folio in the swap cache at the slot
  * @idx: which of its pages
  *
- * What is being written back is overtaken: as long as @folio is locked, the
- * data stays.
+ * A flight is overtaken: the data stays as long as @folio is locked.
  *
  * Context: @folio is locked.
  * Return: the backing word, or 0 if zswap does not back the slot.
@@ -233,7 +232,7 @@ bool __vswap_is_uniform(struct swap_cluster_info *ci, unsigned int ci_off,
 	enum vswap_tag tag = vswap_backing_tag(ci->backing[ci_off]);
 
 	lockdep_assert_held(&ci->lock);
-	/* That of a flight would change when it lands. */
+	/* The tag of a flight changes when the flight lands. */
 	if (tag == VSWAP_FLIGHT || tag == VSWAP_LOST)
 		return false;
 	while (--nr)
@@ -250,7 +249,7 @@ bool __vswap_is_uniform(struct swap_cluster_info *ci, unsigned int ci_off,
  * What backed the slot before is released.
  *
  * Context: The folio in the swap cache at the slot is locked.
- * Return: the owner of the slot, who stays until it is freed, or NULL.
+ * Return: the owner of the slot, which stays until the slot is freed, or NULL.
  */
 struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word)
 {
@@ -273,8 +272,8 @@ struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word)
 }
 
 /*
- * Free the compressed data behind a folio's slots: it was read in or refused.
- * Slots of a device stay: they will be written to again.
+ * Free the compressed data behind a folio's slots, which was read in or
+ * refused. Slots of a device stay: data will be written there again.
  */
 void __vswap_zswap_erase(struct folio *folio)
 {
@@ -312,7 +311,7 @@ static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 	return true;
 }
 
-/* One slot after the other: they are neighbours as far as there are any. */
+/* Allocate one slot after the other; they are neighbours where possible. */
 static unsigned int vswap_back_missing(struct swap_cluster_info *ci,
 				       struct folio *folio)
 {
@@ -336,10 +335,10 @@ bool __vswap_get_slots(struct folio *folio)
 
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
 	missing = vswap_nr_missing(ci, folio);
-	/* Written before, and not to zswap now: overwrite it in place. */
+	/* It was written before, and zswap did not take it now: overwrite it. */
 	if (!missing)
 		return true;
-	/* It was asked before whether its owner may use a device. */
+	/* vswap_refuse() found that its owner may not use a device. */
 	if (vswap_has_refused(folio))
 		return false;
 
@@ -350,7 +349,7 @@ bool __vswap_get_slots(struct folio *folio)
 	    vswap_back_pages(folio, 0, folio_order(folio)))
 		return true;
 
-	/* The device is fragmented: in pieces rather than not at all. */
+	/* The device is fragmented: take the slots in pieces. */
 	done = vswap_back_missing(ci, folio);
 	if (done == missing)
 		return true;
@@ -378,7 +377,7 @@ unsigned int vswap_leave_device(struct folio *folio, unsigned int type)
 	struct swap_cluster_info *ci;
 
 	VM_WARN_ON_ONCE_FOLIO(folio_test_writeback(folio), folio);
-	/* Reclaim must not drop what is nowhere else any more. */
+	/* The folio has the only copy: reclaim must not drop it. */
 	if (!lost)
 		folio_mark_dirty(folio);
 

@@ -21,21 +21,21 @@
  *   page that is stored as it is), the index of the zswap pool, and R: it has
  *   not been looked at for writeback since it was stored.
  * - SLOT: the data is in a slot of a swap device.
- * - LOST: the data was in such a slot, and could not be read when the device
- *   was to be taken away. Reading it is an I/O error.
- * - FLIGHT: as ZSWAP, and the data is being written to a device. The former word
- *   is found through the struct vswap_flight, until the writing ends.
+ * - LOST: the data could not be read from such a slot when its device was taken
+ *   away, or zswap could not decompress it. Reading the slot is an I/O error.
+ * - FLIGHT: as ZSWAP, and the data is being written to a device. The struct
+ *   vswap_flight has the former word until the writing ends.
  * - REFUSED: as NONE, and the data is in memory because it does not compress and
  *   there is no device for it. The hash tells whether it has changed since.
  *
  * The reverse map is in the swap table of the device. The word of a slot that
- * backs a virtual slot says which, and whether that is in use by the swap cache
- * only, so that nobody has to look at the virtual slot to know:
+ * backs a virtual slot says which, and in bit C whether only the swap cache
+ * uses the virtual slot:
  *
  * |--------------- offset of the virtual slot ------------|C|100|
  *
  * This header needs nothing but <linux/build_bug.h>, <linux/bits.h>, PAGE_SIZE
- * and READ_ONCE(), so that it is tested in user space with sanitizers as well.
+ * and READ_ONCE(): a test in user space uses it with sanitizers.
  */
 #ifndef _MM_VSWAP_BACKING_H
 #define _MM_VSWAP_BACKING_H
@@ -183,7 +183,7 @@ static inline bool vswap_backing_is_valid(unsigned long word)
  * @max: how many words @run can hold
  *
  * The run starts at the first word and ends before the first word with another
- * tag, or after @max words. What is taken is VSWAP_NONE afterwards.
+ * tag, or after @max words. The words taken are VSWAP_NONE afterwards.
  *
  * Return: the length of the run, at least 1.
  */

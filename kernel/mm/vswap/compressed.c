@@ -2,14 +2,13 @@
 /*
  * Virtual swap: compressed data, as backing words name it.
  *
- * All there is to know of a compressed page is in the backing word and beside
- * it: where the data is, how long it is and in which pool, whose it is (the
- * owner of the slot), and its swap entry (the slot itself). There is no struct
- * zswap_entry but on the stack, for zswap's own functions.
+ * The backing word says where the data is, how long it is and in which pool.
+ * The slot says whose the data is and which swap entry it has. A struct
+ * zswap_entry exists on the stack only, for zswap's own functions.
  *
- * A process that ends frees many slots in a row. What their data has in common,
- * locks and counters, is dealt with once, and the cache lines that have to be
- * fetched for each are fetched at the same time.
+ * A process that exits frees many slots in a row. Locks are taken and counters
+ * updated once for all of their data, and the cache lines of each are fetched
+ * at the same time.
  */
 #include <linux/memcontrol.h>
 #include <linux/zswap.h>
@@ -17,16 +16,16 @@
 #include "internal.h"
 #include "zswap.h"
 
-/* Data that is freed together at most. */
+/* At most so many pages of data are freed together. */
 #define VSWAP_FREE_MAX	SWAP_CLUSTER_MAX
 
-/* By the index in backing words. A pool stays as long as it has data. */
+/* Indexed as in backing words. A pool stays as long as it has data. */
 static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
 static DEFINE_SPINLOCK(vswap_pools_lock);
 
 /**
  * vswap_add_pool - give a pool an index for backing words
- * @pool: the pool, all zeroes but for what is set
+ * @pool: the pool, zeroed when it was allocated
  *
  * There is at most one pool for each compressor.
  *
@@ -105,7 +104,7 @@ bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page)
 	return zswap_decompress(&entry, page);
 }
 
-/* What zswap_entry_free() does, for data of one pool. */
+/* Do the work of zswap_entry_free(), for data of one pool. */
 static void vswap_free_alike(const unsigned long *words, unsigned int nr,
 			     struct mem_cgroup *memcg)
 {
@@ -132,7 +131,7 @@ static void vswap_free_alike(const unsigned long *words, unsigned int nr,
 
 /**
  * vswap_zswap_free - free compressed data
- * @words: the words that backed virtual slots, no longer to be found by anybody
+ * @words: the words that backed virtual slots, and no longer do
  * @nr: how many
  * @memcg: the owner of the slots, or NULL
  *

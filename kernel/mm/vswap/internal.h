@@ -28,12 +28,12 @@
  *
  * 1. A slot's backing word changes only under the lock of its cluster, and
  *    only (a) with the swap-cache folio of the slot locked, or (b) when the
- *    slot is freed: no swap count, no folio in the cache, or (c) when what is
- *    in flight (writeback.c) lands, by a single store. The bit "referenced" of
- *    compressed data may be cleared at any time.
+ *    slot is freed: no swap count, no folio in the cache, or (c) when a flight
+ *    (writeback.c) lands, by a single store. The bit "referenced" of compressed
+ *    data may be cleared under the lock of the cluster alone.
  * 2. With that folio locked, or under writeback, the word may be read without
- *    the cluster lock, unless it says FLIGHT: that has to be overtaken first.
- *    Otherwise it is a hint, read under RCU.
+ *    the cluster lock, unless it says FLIGHT: a flight is overtaken first. At
+ *    any other time the word is a hint, read under RCU.
  * 3. The swap table word stays the only thing that is read locklessly.
  * 4. A cluster's tables are installed under its lock, all of them, while it is
  *    isolated (on no list, no slot in use), and taken away under its lock when it
@@ -43,13 +43,13 @@
  *    grows the space. Nothing that enters reclaim runs under it.
  * 6. vswap_reserve_lock is innermost.
  * 7. A slot of a device that backs a virtual slot is allocated without any
- *    cluster lock, and installed and freed under the one of the virtual slot's
- *    cluster, inside which the lock of the device's cluster nests, never the
- *    other way round. Who scans the device's clusters learns from the reverse
- *    map alone whether the swap cache only uses a slot, and takes the folio's
- *    lock by trylock. That bit changes under the virtual cluster's lock.
- * 8. A slot in use keeps its device from being taken away: swapoff has to lock
- *    the folio and wait for its writeback to have the slot freed. A flight has
+ *    cluster lock. It is installed and freed under the lock of the virtual
+ *    slot's cluster. The lock of the device's cluster nests inside that lock,
+ *    never the other way round. A scan of the device's clusters reads in the
+ *    reverse map whether only the swap cache uses a slot, and only tries to
+ *    lock the folio. That bit changes under the virtual cluster's lock.
+ * 8. A slot in use pins its device: to free the slot, swapoff locks the folio
+ *    and waits for its writeback. I/O needs no other reference. A flight holds
  *    such a slot until it lands.
  *
  * Order: folio lock -> grow_lock -> virtual cluster lock -> si->lock,

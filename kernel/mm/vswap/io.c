@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Virtual swap: where on a device the data of a virtual slot is, for those who
- * read and write it.
+ * Virtual swap: where on a device the data of a folio is, and I/O in pieces.
  *
  * A folio that is locked or under writeback keeps its backing: the words may be
- * read without the lock of the cluster.
+ * read without the lock of the cluster. Slots that are not contiguous on the
+ * device are read or written by several requests, and the last one to complete
+ * ends the I/O on the folio.
  */
 #include <linux/blk_types.h>
 #include <linux/mempool.h>
@@ -94,7 +95,7 @@ static unsigned long vswap_peek(swp_entry_t entry)
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(entry);
 	unsigned long *backing, word = 0;
 
-	/* Tables of clusters that fall free stay until RCU readers are gone. */
+	/* Tables of a cluster that is freed stay until RCU readers are gone. */
 	rcu_read_lock();
 	backing = READ_ONCE(ci->backing);
 	if (backing)
@@ -109,8 +110,8 @@ static unsigned long vswap_word_flags(unsigned long word)
 	if (vswap_backing_tag(word) != VSWAP_SLOT)
 		return SWP_SYNCHRONOUS_IO;
 	/*
-	 * The flags that are asked for are set before the device is used. It
-	 * may be gone when the word is just a hint; the structure is not.
+	 * The flags that callers test are set before the device is used. If the
+	 * word is a hint, the device may be gone, but the structure is not.
 	 */
 	return data_race(READ_ONCE(swap_info[vswap_backing_to_type(word)])->flags);
 }
@@ -204,8 +205,8 @@ static mempool_t *vswap_split_pool;
  * @folio: the folio
  * @nr: the number of pieces
  *
- * Context: May sleep until other I/O has finished, so that the caller should
- * have submitted its own.
+ * Context: May sleep until other I/O has finished: the caller should have
+ * submitted its own.
  * Return: what to set as the split of each piece.
  */
 struct vswap_split *vswap_split_alloc(struct folio *folio, unsigned int nr)

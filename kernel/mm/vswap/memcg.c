@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Virtual swap: who pays, and whose limits hold.
+ * Virtual swap: charges and limits of memory cgroups.
  *
- * A virtual slot records its owner and costs it nothing. A slot of a device
- * behind it is charged to memory.swap when it is taken, a zswap entry to
- * memory.zswap as ever, the tables of a cluster as kernel memory to the group
- * for which it came into use.
+ * A virtual slot records its owner and is not charged. A slot of a device
+ * behind it is charged to memory.swap when it is taken, compressed data to
+ * memory.zswap as without virtual swap, and the tables of a cluster as kernel
+ * memory to the group for which the cluster came into use.
  */
 #include <linux/blk-cgroup.h>
 #include <linux/memcontrol.h>
@@ -43,7 +43,7 @@ void vswap_charge_end(struct mem_cgroup *old)
 
 /**
  * vswap_charge_tables - charge for the tables of a cluster
- * @objcg: receives who was charged, NULL for nobody
+ * @objcg: receives the group that was charged, or NULL
  * @bytes: their size
  * @gfp: how hard to try; in reclaim the limit is exceeded, as by reclaim's own
  *
@@ -178,11 +178,11 @@ int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
 
 	if (!memcg || do_memsw_account())
 		return 0;
-	if (mem_cgroup_is_root(memcg))
-		;
-	else if (nr < 0)
+	if (mem_cgroup_is_root(memcg)) {
+		/* It has no limit. */
+	} else if (nr < 0) {
 		page_counter_uncharge(&memcg->swap, -nr);
-	else if (!page_counter_try_charge(&memcg->swap, nr, &counter)) {
+	} else if (!page_counter_try_charge(&memcg->swap, nr, &counter)) {
 		if (events) {
 			memcg_memory_event(memcg, MEMCG_SWAP_MAX);
 			memcg_memory_event(memcg, MEMCG_SWAP_FAIL);
@@ -269,7 +269,10 @@ bool vswap_memcg_allows(struct mem_cgroup *memcg)
 	return true;
 }
 
-/* Does a group have less in zswap, once @less bytes have gone, than its own limit? */
+/*
+ * Does a group have less in zswap, once @less bytes have gone, than its own
+ * limit?
+ */
 static bool vswap_below_limit(struct mem_cgroup *memcg, long less)
 {
 	long size = (long)memcg_page_state(memcg, MEMCG_ZSWAP_B) - less;
@@ -336,8 +339,9 @@ static bool vswap_memcg_is_v2(void)
  * vswap_memcg_group - what virtual swap knows of a group
  * @memcg: the group, or NULL
  *
- * Return: that. Where zswap's shrinker does not know groups, without cgroup v2
- * the root has everything, and without accounting of kernel memory each group.
+ * Return: its part of the group. Where zswap's shrinker does not know groups,
+ * the root stands for all of them: other groups then have nothing with cgroup
+ * v1, and share the root's part without accounting of kernel memory.
  */
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
 {
@@ -384,9 +388,9 @@ static void vswap_tell_shrinker(struct mem_cgroup *memcg)
 }
 
 /*
- * Data of a group that is gone is its parent's to be shrunk. So that nothing is
- * counted for a group after that was handed over, its counter is far below zero
- * from then on.
+ * When a group goes away, its data becomes its parent's. The counter of the
+ * group is far below zero from then on: data that is counted for it later is
+ * counted for the parent.
  */
 #define VSWAP_GONE	(LONG_MIN / 2)
 
@@ -405,8 +409,9 @@ static void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
 }
 
 /*
- * Bytes have to be returned where they were taken from, or rounding goes wrong.
- * This one stays with the group until it is freed, and follows its charges.
+ * Bytes have to be uncharged from the objcg that they were charged to, because
+ * it rounds them to pages. This objcg stays with the group until the group is
+ * freed, and passes its charges on to the parent.
  */
 static struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
 {

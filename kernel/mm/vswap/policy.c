@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Virtual swap: who uses virtual slots, and is there room behind them.
+ * Virtual swap: the policy, which folios get virtual slots.
  */
 #define pr_fmt(fmt) "vswap: " fmt
 
@@ -19,8 +19,8 @@
 #include "zswap.h"
 
 /*
- * Devices of how many priorities there must be to be used through virtual slots
- * even without zswap, so that data may move between them. See the modes.
+ * Without zswap, virtual slots are used if there are devices of so many
+ * different priorities: then data may move between them.
  */
 static const unsigned int vswap_tiers_wanted[] = {
 	[VSWAP_NEVER]	= UINT_MAX,
@@ -31,7 +31,7 @@ static const unsigned int vswap_tiers_wanted[] = {
 static void vswap_make_ready(void)
 {
 	static_branch_enable(&vswap_ever_used);
-	/* Whoever sees it finds the branches patched. */
+	/* A CPU that sees it set finds the branches patched. */
 	smp_store_release(&vswap_ready, true);
 }
 
@@ -69,7 +69,7 @@ void vswap_policy_changed(void)
 }
 
 /**
- * vswap_set_mode - say who is to use virtual slots from now on
+ * vswap_set_mode - set when virtual slots are used
  * @mode: the mode
  *
  * Context: Process context, as for vswap_policy_changed().
@@ -197,9 +197,9 @@ static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
 }
 
 /*
- * See vswap_can_swap(): what reclaim asks besides whether there is room on
- * devices. With the pool full, at a limit, or with nothing left that compresses,
- * it would try in vain for ever.
+ * See vswap_can_swap(). Reclaim asks this if devices have no room. The answer
+ * is no if the pool is full, at a limit, or if nothing is left that compresses:
+ * reclaim would try for ever.
  */
 bool __vswap_can_swap(struct mem_cgroup *memcg)
 {
@@ -285,9 +285,8 @@ bool __vswap_prepare_alloc(struct folio *folio)
 }
 
 /*
- * How much more than its own size the pool holds at least, in anybody's
- * accounting: zswap stores a page only when it shrinks, and anonymous memory
- * compresses to a third on average.
+ * The pool is assumed to hold at least so many times its own size: anonymous
+ * memory compresses to a third on average.
  */
 #define VSWAP_OVERCOMMIT_RATIO	2
 

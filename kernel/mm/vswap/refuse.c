@@ -5,11 +5,12 @@
  * A page that does not compress, of a group that cannot have it written to a
  * device, stays in memory, in the swap cache at its virtual slot. The backing
  * word remembers a hash of its content: the next attempt costs a hash instead
- * of a compression and an unmapping, and a page that has changed is tried again.
+ * of a compression and an unmapping, and a page that has changed is tried
+ * again.
  *
- * How many such pages a group has tells whether it can be reclaimed from by
- * swapping at all. It is a property of these pages and not of an interval of
- * time, so it is never concluded for pages of somebody else.
+ * The number of such pages tells whether a group can be reclaimed from by
+ * swapping at all. It is counted for each group: pages of one group say nothing
+ * about those of another.
  */
 #include <linux/highmem.h>
 #include <linux/memcontrol.h>
@@ -76,8 +77,8 @@ static void vswap_met_refused(struct mem_cgroup *memcg)
 }
 
 /*
- * See vswap_refuse(). If something else backs the slot, a slot of a device that
- * is, it can be written there.
+ * See vswap_refuse(). If a slot of a device backs the slot, the page can be
+ * written there.
  */
 bool __vswap_refuse(struct page *page)
 {
@@ -118,7 +119,7 @@ static bool vswap_page_is_refused(struct folio *folio, unsigned int idx)
 
 	if (vswap_backing_tag(word) != VSWAP_REFUSED)
 		return false;
-	/* What nobody uses any more can go. */
+	/* A page that is no longer in use can go. */
 	if (!folio_mapped(folio) && !swp_tb_get_count(swap_table_get(ci, off)))
 		return false;
 	if (word == vswap_hash_page(page))
@@ -173,21 +174,21 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 		return false;
 	if (!folio_test_large(folio))
 		return true;
-	/* The pages of it that do compress can leave without the others. */
+	/* Split it: the pages that compress can leave without the others. */
 	return !folio_test_anon(folio) || split_folio_to_list(folio, folios) ||
 	       vswap_page_is_refused(folio, 0);
 }
 
 /*
- * How long it is believed that @nr refused pages have not changed, in jiffies:
- * some times what it takes to look at them.
+ * For how long, in jiffies, @nr refused pages are assumed not to have changed:
+ * several times as long as it takes to look at them.
  */
 static unsigned long vswap_refused_time(long nr)
 {
 	return HZ / 10 + usecs_to_jiffies(4 * nr);
 }
 
-/* At most so many pages are not worth trying to swap out. */
+/* Up to so many pages are not worth trying to swap out. */
 #define VSWAP_NOT_WORTH_MAX	4096L
 
 static bool vswap_is_known(const struct vswap_refusals *refusals)
@@ -213,11 +214,11 @@ static bool vswap_refusals_hold(struct vswap_refusals *refusals, long nr)
  * vswap_nothing_left - is there hardly anything left that can be swapped out?
  * @memcg: of that group, without its children; NULL: in the machine
  *
- * Pages that were refused stay, and so do tables. Going through all of memory
- * for a page here and there that is new, or in use all the time, makes no room:
- * what is in use comes back at once. Pages that are mapped may have changed since
- * they were refused: now and then all are looked at again before anything is
- * concluded. What was concluded holds until there is notably more to swap out.
+ * Refused pages and tables stay in memory. Reclaim makes no room by scanning
+ * all of memory for a few pages that are new or always in use, because those
+ * come back at once. Mapped pages may have changed since they were refused:
+ * from time to time all are looked at again before the answer is yes. A yes
+ * holds until there is notably more to swap out.
  *
  * Return: true if it is not worth trying.
  */
@@ -240,7 +241,7 @@ bool vswap_nothing_left(struct mem_cgroup *memcg)
 	if (vswap_is_known(refusals))
 		few *= 2;
 	if (anon - nr >= few) {
-		/* What was met until now says nothing about what is left then. */
+		/* Start anew: pages met until now may have changed by then. */
 		if (atomic_long_read(&refusals->met))
 			atomic_long_set(&refusals->met, 0);
 		return false;

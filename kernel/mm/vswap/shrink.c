@@ -2,10 +2,10 @@
 /*
  * Virtual swap: which compressed data is written to a device.
  *
- * There is no list of it. For each group a hand goes round through the clusters,
- * which were filled one after the other: data that it meets for the first time
- * gets a second chance, the rest is written back. So neighbours are written
- * together, and are neighbours on the device when they are read ahead.
+ * There is no list of compressed data. For each group a hand goes round through
+ * the clusters, which were filled one after the other. Data that the hand meets
+ * for the first time gets a second chance; the rest is written back. Neighbours
+ * are written together, and are neighbours on the device for readahead.
  */
 #include <linux/memcontrol.h>
 #include <linux/zswap.h>
@@ -17,8 +17,8 @@
 #define VSWAP_STEP	SWAP_CLUSTER_MAX
 
 /*
- * What one call looks at, at most: a group that has little among much of others
- * would look for long. In steps, and in clusters that have nothing of it.
+ * The limits of one call, in steps, and in clusters without data of the group:
+ * a group that has little data among much of others would search for long.
  */
 #define VSWAP_STEPS_MAX	(256 * (SWAPFILE_CLUSTER / VSWAP_STEP))
 #define VSWAP_SKIPS_MAX	8192
@@ -34,13 +34,14 @@ struct vswap_victims {
 static bool vswap_may_have(struct swap_cluster_info *ci,
 			   const struct vswap_owner_filter *filter)
 {
+	/* A hint: vswap_pick() looks again, under the lock. */
 	return data_race(ci->backing) && data_race(ci->owners) & filter->bits;
 }
 
 /*
- * Move the hand on, by a step or over a cluster that has nothing of the group.
- * What is passed belongs to the caller: another one gets the next. Return: how
- * many slots, from *@slot on.
+ * Move the hand on, by a step or over a cluster without data of the group. The
+ * slots that it passes belong to the caller; another caller gets the next ones.
+ * Return: how many slots, from *@slot on.
  */
 static unsigned int vswap_move_hand(struct vswap_group *group,
 				    const struct vswap_owner_filter *filter,
@@ -134,7 +135,10 @@ unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan
 	if (atomic_long_read(&group->zswapped) <= 0)
 		return 0;
 	vswap_filter_init(&filter, memcg);
-	/* Once round at most. Nobody loses a second chance if nothing can be written. */
+	/*
+	 * Once round at most. Data keeps its second chance if nothing can be
+	 * written.
+	 */
 	while (*nr_to_scan && more && left && vswap_can_fly()) {
 		nr = vswap_move_hand(group, &filter, &slot);
 		left -= min(left, nr);
@@ -158,8 +162,8 @@ unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan
 }
 
 /*
- * See vswap_shrink_count(). On which node data is would have to be asked of
- * zsmalloc for each page: a node's reclaim takes what the hand meets.
+ * See vswap_shrink_count(). Only zsmalloc knows the node of a page's data:
+ * reclaim of any node takes the data that the hand meets.
  */
 unsigned long __vswap_shrink_count(struct mem_cgroup *memcg)
 {

@@ -24,7 +24,7 @@
  * @virt: the first of the virtual slots
  */
 void __vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
-		    unsigned int nr, swp_entry_t virt)
+		      unsigned int nr, swp_entry_t virt)
 {
 	unsigned long offset = swp_offset(virt);
 

@@ -8,8 +8,8 @@
  * any swap device, and si->max says how far the array is mapped.
  *
  * The array does not shrink: it takes 0.11 byte for each slot that was ever in
- * use at the same time, and giving pages of it back would be a special case in
- * every lockless lookup. The tables of clusters are freed when they are empty.
+ * use at the same time, and unmapping pages of it would add a special case to
+ * every lockless lookup. The tables of a cluster are freed when it is empty.
  */
 #include <linux/cpumask.h>
 #include <linux/init.h>
@@ -27,9 +27,9 @@
 #define MODULE_PARAM_PREFIX "vswap."
 
 /*
- * Each slot in use holds a reference on a memcg id, which is counted in an int,
- * and so do slots of devices. KASAN allocates shadow memory for all of a vmalloc
- * area when it is reserved, so that a debug kernel reserves less.
+ * Each slot in use holds a reference on a memcg id, and so do slots of devices;
+ * these references are counted in an int. KASAN allocates shadow memory for all
+ * of a vmalloc area when it is reserved: a debug kernel reserves less.
  */
 #define VSWAP_MAX_SLOTS	(INT_MAX / 2)
 static unsigned int vswap_max_gb = IS_ENABLED(CONFIG_KASAN_VMALLOC) ? 64 : 4096;
@@ -94,7 +94,7 @@ unsigned long vswap_slots_max(void)
 }
 
 /**
- * vswap_space_is_full - is it in vain to look for a free slot?
+ * vswap_space_is_full - is there no free slot to be found?
  *
  * Return: true if the space has reached its limit and nearly all of it is used.
  */
@@ -269,8 +269,8 @@ int __init vswap_device_init(void)
 	si->cluster_info = vswap_space.area->addr;
 	si->ops = &vswap_ops;
 	/*
-	 * Without SWP_WRITEOK nobody takes it for a device: hibernation,
-	 * swapoff and the statistics pass it by. Whether a slot is read
+	 * Without SWP_WRITEOK, hibernation, swapoff and the statistics do not
+	 * take it for a swap device. Whether a slot is read
 	 * synchronously depends on its backing, see swap_slot_flags().
 	 */
 	si->flags |= SWP_VIRTUAL | SWP_SOLIDSTATE | SWP_SYNCHRONOUS_IO;

@@ -29,16 +29,16 @@ unsigned int vswap_min_tiers = 2;
 unsigned int vswap_nr_tiers;
 
 /*
- * A machine with a device alone that never had more does not even pay for
- * asking whether a slot is virtual.
+ * On a machine that never used virtual slots, asking whether a slot is virtual
+ * costs nothing.
  */
 DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
-/* Set when all places that ask have got their answer changed. */
+/* Set when the branches have been patched. */
 bool vswap_ready;
 
 /*
- * See vswap_may_write_back(). Entries of direct slots have their place on a
- * device; with them alone it does not matter whether there is room for others.
+ * See vswap_may_write_back(). Entries of devices have their place there: if
+ * there are no others, writeback does not need room for more.
  */
 bool __vswap_may_write_back(struct mem_cgroup *memcg)
 {

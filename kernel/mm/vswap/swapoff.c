@@ -24,14 +24,14 @@
 
 #define VSWAP_EVACUATE_BATCH	128
 
-/* Nobody is killed for lack of memory: swapoff fails instead. */
+/* If memory runs short, swapoff fails; the OOM killer is not invoked. */
 #define VSWAP_EVACUATE_GFP	(GFP_HIGHUSER_MOVABLE | __GFP_RETRY_MAYFAIL | \
 				 __GFP_NOWARN)
 
 struct vswap_batch {
 	struct folio *folios[VSWAP_EVACUATE_BATCH];
 	swp_entry_t entries[VSWAP_EVACUATE_BATCH];
-	DECLARE_BITMAP(read, VSWAP_EVACUATE_BATCH);	/* nobody had it before */
+	DECLARE_BITMAP(read, VSWAP_EVACUATE_BATCH);	/* it was not cached */
 	unsigned int nr;
 	struct swap_io_ctx ctx;
 };
@@ -62,8 +62,8 @@ static int vswap_batch_add(struct vswap_batch *batch, swp_entry_t entry)
 		}
 		folio = vswap_alloc_folio(entry, VSWAP_EVACUATE_GFP);
 		/*
-		 * With memory left, it is the owner who has reached a limit: it
-		 * pays, with a task of its own if need be, as ever at swapoff.
+		 * With memory left, the owner has reached a limit: its OOM
+		 * killer may act, as always at swapoff.
 		 */
 		if (PTR_ERR(folio) == -ENOMEM && !vswap_memory_is_short())
 			folio = vswap_alloc_folio(entry, GFP_HIGHUSER_MOVABLE);
@@ -98,8 +98,9 @@ static int vswap_batch_add_slot(struct vswap_batch *batch, unsigned long swp_tb)
 }
 
 /*
- * Was a large folio read for somebody who has not mapped it yet? Who faults and
- * finds that it does not fit any more drops it, and relies on it being clean.
+ * Was a large folio read by a fault that has not mapped it yet? If the fault
+ * finds that the folio no longer fits, it drops the folio and relies on it
+ * being clean.
  */
 static bool vswap_folio_is_new(struct folio *folio)
 {

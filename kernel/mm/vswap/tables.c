@@ -5,13 +5,13 @@
  * A virtual cluster in use has a swap table, an array of backing words and,
  * with memcg, an array of ids. They come together and go together.
  *
- * Swapping out must go on when every page of memory is taken, since it is what
- * makes pages free. So a few sets of tables are kept in reserve: an allocation
- * that fails, for a cluster here or for one of a device behind it, takes one of
- * them and has a work item replace it. Tables that are no longer needed go to
- * the reserve first, empty as they are; a lookup that still reads the swap table
- * of a freed cluster finds an empty slot there, or one of the next cluster,
- * which it notices as with any reused table.
+ * Swap-out must make progress when no memory is left, because it is what frees
+ * memory. A few sets of tables are therefore kept in reserve. When an
+ * allocation fails, for a virtual cluster or for one of a device, a set is
+ * taken from the reserve, and a work item replaces it. Tables that are no
+ * longer needed are empty, and refill the reserve first. A lookup that still
+ * reads the swap table of a freed cluster finds an empty slot there, or a slot
+ * of the next cluster, which it detects as with any reused table.
  */
 #include <linux/gfp.h>
 #include <linux/slab.h>
@@ -197,9 +197,11 @@ void vswap_reserve_fill(void)
 void __init vswap_tables_init(void)
 {
 	if (!SWP_TABLE_USE_PAGE)
-		vswap_backing_cachep = kmem_cache_create("vswap_backing",
-				sizeof(struct swap_table), 0,
-				SLAB_PANIC | SLAB_TYPESAFE_BY_RCU, NULL);
+		vswap_backing_cachep =
+			kmem_cache_create("vswap_backing",
+					  sizeof(struct swap_table), 0,
+					  SLAB_PANIC | SLAB_TYPESAFE_BY_RCU,
+					  NULL);
 	vswap_reserve_target = min(1 + num_possible_cpus(), VSWAP_RESERVE_MAX);
 }
 
@@ -263,15 +265,15 @@ int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 }
 
 /*
- * Memory is short when data is written to a device just as when it gets its
- * virtual slot, and a device that is used late has no tables yet. See
- * vswap_lend_tables(); @ci is isolated and not locked.
+ * See vswap_lend_tables(). Memory is as short when data is written to a device
+ * as when the data gets its virtual slot, and a device that was not used yet
+ * has no tables. @ci is isolated and not locked.
  */
 int __vswap_lend_tables(struct swap_cluster_info *ci)
 {
 	struct vswap_tables t;
 
-	/* Where a cluster needs more than there is in a set, it does without. */
+	/* Where a cluster of a device needs more than a set has, it gets none. */
 	if (__is_vswap_cluster(ci) || !SWAP_TABLE_HAS_ZEROFLAG ||
 	    !vswap_reserve_take(&t))
 		return -ENOMEM;

@@ -112,8 +112,8 @@ static inline bool vswap_devices_suffice(void)
 
 /*
  * Is @folio, locked and about to be swapped out, to get virtual slots? If so,
- * have some ready; allocation may still fail. A device alone does not even pay
- * for the call.
+ * have some ready; allocation may still fail. With nothing but a device, not
+ * even the call is made.
  */
 static inline bool vswap_prepare_alloc(struct folio *folio)
 {
@@ -122,7 +122,7 @@ static inline bool vswap_prepare_alloc(struct folio *folio)
 	       __vswap_prepare_alloc(folio);
 }
 
-/* Would a virtual slot for a page of @memcg (NULL: anybody's) find backing? */
+/* Would a virtual slot for a page of @memcg (NULL: any group) find backing? */
 static inline bool vswap_can_swap(struct mem_cgroup *memcg)
 {
 	return !vswap_never_used() && __vswap_can_swap(memcg);
@@ -165,7 +165,7 @@ static inline bool is_vswap_cluster(const struct swap_cluster_info *ci)
 	return !vswap_never_used() && __is_vswap_cluster(ci);
 }
 
-/* The same of a cluster that has tables, which costs less to ask. */
+/* The same for a cluster that has tables; this test is cheaper. */
 static inline bool is_vswap_in_use(const struct swap_cluster_info *ci)
 {
 #ifdef CONFIG_VSWAP
@@ -196,7 +196,7 @@ static inline gfp_t vswap_gfp_nowarn(void)
 	return vswap_never_used() ? 0 : __GFP_NOWARN;
 }
 
-/* memcg.c: who pays */
+/* memcg.c: charges and limits */
 #if defined(CONFIG_VSWAP) && defined(CONFIG_MEMCG)
 void vswap_put_owner(unsigned short id, unsigned int nr);
 struct mem_cgroup *vswap_charge_to(struct folio *folio);
@@ -224,15 +224,15 @@ static inline void vswap_memcg_set_explicit(struct mem_cgroup *memcg,
 #endif
 
 /*
- * @memcg may not have more in zswap: will it, without more ado, when what is
- * being written back of it has landed? Direct entries do not wait for that.
+ * @memcg has reached a limit of zswap. Will it be below the limit when its data
+ * in flight has landed? Entries of devices do not wait for that.
  */
 static inline bool vswap_will_have_room(swp_entry_t entry, struct mem_cgroup *memcg)
 {
 	return is_vswap_entry(entry) && __vswap_will_have_room(memcg);
 }
 
-/* Slots of @si are free: nobody owns them. @id is not 0 */
+/* Slots of @si are free and have no owner any more. @id is not 0. */
 static inline void swap_put_owner(struct swap_info_struct *si,
 				  unsigned short id, unsigned int nr)
 {
@@ -442,7 +442,7 @@ static inline void vswap_mark_zero(struct swap_cluster_info *ci,
 		__vswap_mark_zero(ci, folio, zero);
 }
 
-/* Read @folio from a device? If there is nothing, true, and it is unlocked. */
+/* Return: true if there is no data to read; then @folio is unlocked. */
 static inline bool vswap_read_lost(struct folio *folio)
 {
 	return is_vswap_entry(folio->swap) && __vswap_read_lost(folio);
@@ -501,8 +501,8 @@ static inline bool vswap_is_refused(struct folio *folio,
 }
 
 /*
- * A folio of shmem was refused: is it to stay in the swap cache, at its slot, as
- * one of a process would? Its data is found there like after readahead.
+ * A folio of shmem was refused: is it to stay in the swap cache, at its slot,
+ * as one of a process would? Its data is found there like after readahead.
  */
 static inline bool vswap_keeps_refused(struct folio *folio)
 {
@@ -527,13 +527,13 @@ static inline bool vswap_takes_no_space(struct folio *folio)
 void __vswap_writeback_flush(void);
 void __vswap_writeback_throttle(void);
 
-/* Is it in vain to look for a group to shrink, as there is but @memcg, NULL? */
+/* Is there no group to shrink, because @memcg is NULL? */
 static inline bool vswap_cannot_shrink(struct mem_cgroup *memcg)
 {
 	return !vswap_never_used() && !memcg;
 }
 
-/* Have what vswap_shrink() has found written now, and do not wait. */
+/* Start to write what vswap_shrink() has found, and do not wait. */
 static inline void vswap_writeback_flush(void)
 {
 	if (!vswap_never_used())

@@ -2,18 +2,19 @@
 /*
  * Virtual swap: writing compressed data back to a device.
  *
- * Reclaim takes part up to the point where a page is ready to be written, and
- * neither waits for a device nor allocates: pages and descriptors ("flights")
- * come from a pool that is filled when a device comes. With the pool empty, or
- * no room on the devices, it stops at once. A work item submits what is ready,
- * sorted and merged; another deals with what has been written.
+ * Reclaim prepares pages to be written, and neither waits for a device nor
+ * allocates memory: pages and descriptors ("flights") come from a pool that is
+ * filled when there is a device. Reclaim stops at once when the pool is empty
+ * or the devices have no room. A work item sorts, merges and submits the pages
+ * that are ready; another one ends the flights whose data has been written.
  *
  * Compressed data backs its slot until it is on the device. The slot is held in
- * the swap cache only while its data is decompressed. Afterwards anybody may
- * read, write or free it: the former backing word is taken back from the flight,
- * which finds that it has none any more ("overtaken"). The slot of the device is
- * freed then. A flight is in the pool again only after that, so that the pointer
- * to it cannot be mistaken.
+ * the swap cache only while its data is decompressed. From then on the slot may
+ * be read, written or freed. This takes the former backing word back from the
+ * flight, which is "overtaken". At its end an overtaken flight finds that it
+ * has no word, and frees the slot of the device. Only then does the flight
+ * return to the pool: a pointer in a backing word is never that of an earlier
+ * flight.
  */
 #include <linux/backing-dev.h>
 #include <linux/blk-cgroup.h>
@@ -204,7 +205,7 @@ bool vswap_resize_pool(bool wanted)
 		spin_unlock(&vswap_flight_lock);
 		vswap_put_flight(flight);
 	}
-	/* What is under way now follows when it lands. */
+	/* Flights under way are freed when they land. */
 	spin_lock(&vswap_flight_lock);
 	while (vswap_nr_flights > want && !list_empty(&vswap_pool)) {
 		flight = list_first_entry(&vswap_pool, struct vswap_flight, list);
@@ -234,7 +235,7 @@ static void vswap_give_slot_back(struct vswap_flight *flight)
 	vswap_memcg_charge(flight->memcg, -1, false);
 }
 
-/* Have a slot of a device, for the owner of the virtual slot. */
+/* Take a slot of a device, for the owner of the virtual slot. */
 static int vswap_take_slot(struct vswap_flight *flight, unsigned long word)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(flight->virt);
@@ -267,7 +268,7 @@ static int vswap_take_slot(struct vswap_flight *flight, unsigned long word)
 	return -EAGAIN;
 }
 
-/* Keep everybody away from the slot: the folio enters the swap cache there. */
+/* Hold the slot: add the folio to the swap cache there. */
 static int vswap_hold_slot(struct vswap_flight *flight, unsigned long word,
 			   void **shadow)
 {
@@ -275,13 +276,13 @@ static int vswap_hold_slot(struct vswap_flight *flight, unsigned long word,
 	unsigned int off = swp_cluster_offset(flight->virt);
 	int err;
 
-	/* Whoever found it at its former slot may not have let it go yet. */
+	/* A lookup at its former slot may still hold the folio. */
 	if (!folio_trylock(flight->folio))
 		return -EBUSY;
 	*shadow = NULL;
 	spin_lock(&ci->lock);
 	err = __swap_cache_add_check(ci, flight->virt, 1, shadow, NULL);
-	/* Somebody else's by now, at the same place? */
+	/* Has the slot been freed and allocated again? */
 	if (!err && (!vswap_backs(ci, off, word) ||
 		     __swap_cgroup_get(ci, off) != flight->id))
 		err = -ENOENT;
@@ -294,8 +295,9 @@ static int vswap_hold_slot(struct vswap_flight *flight, unsigned long word,
 }
 
 /*
- * Let the slot go, and unless @word is 0, have the flight found by what happens
- * to it. Return: false if that is over already, as nobody used the slot any more.
+ * Let the slot go and, unless @word is 0, make the flight its backing. Return:
+ * false if the flight was overtaken at once, because the slot is no longer
+ * used.
  */
 static bool vswap_let_slot_go(struct vswap_flight *flight, unsigned long word,
 			      void *shadow)
@@ -345,7 +347,7 @@ static void vswap_queue_flight(struct vswap_flight *flight)
 		queue_work(vswap_space.wq, &vswap_submitter);
 }
 
-/* It is over, and the slot of the device is somebody's. */
+/* The flight is over, and no longer has a slot of a device. */
 static void vswap_end_flight(struct vswap_flight *flight)
 {
 	vswap_memcg_put(flight->memcg);
@@ -414,9 +416,9 @@ int vswap_wait_for_flights(unsigned int type)
 /* Landing */
 
 /*
- * The data is on the device, and the slot there backs the virtual slot; or it
- * is not, and zswap goes on to do so. Return: the word of compressed data that
- * is to be freed, or 0.
+ * The slot of the device backs the virtual slot from now on; if writing failed,
+ * compressed data still does. Return: the word of compressed data that is to be
+ * freed, or 0.
  */
 static unsigned long vswap_land(struct vswap_flight *flight, bool failed)
 {
@@ -563,7 +565,7 @@ static void vswap_submit_request(struct vswap_request *req)
 	}
 }
 
-/* Those that were overtaken meanwhile need not be written. */
+/* Flights that were overtaken need not be written. */
 static void vswap_cancel_overtaken(struct list_head *ready)
 {
 	struct vswap_flight *flight, *next;
@@ -601,7 +603,7 @@ static void vswap_submit_work(struct work_struct *work)
 	}
 	blk_finish_plug(&plug);
 
-	/* The rest when a request has ended, see vswap_done_work(). */
+	/* The rest is submitted when a request has ended: vswap_done_work(). */
 	if (list_empty(&ready))
 		return;
 	spin_lock(&vswap_flight_lock);
@@ -614,11 +616,11 @@ static void vswap_submit_work(struct work_struct *work)
 }
 
 /**
- * vswap_overtake - the slot of a flight gets another fate
+ * vswap_overtake - take the data of a flight back
  * @ci: the cluster, locked
  * @off: the slot, whose backing word names a flight
  *
- * The data backs the slot as if nothing had happened.
+ * The compressed data backs the slot as before the flight.
  */
 void vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
 {

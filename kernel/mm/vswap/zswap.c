@@ -32,10 +32,10 @@ bool vswap_zswap_store(struct page *page, struct zswap_pool *pool)
 		zswap_reject_alloc_fail++;
 		return false;
 	}
-	/* It is found by its address in another form. */
+	/* kmemleak does not find the address in the backing word. */
 	kmemleak_not_leak((void *)entry.handle);
 
-	/* Nobody frees it before: the folio is locked. */
+	/* The data is not freed before it is charged: the folio is locked. */
 	memcg = vswap_back_by_zswap(page_swap_entry(page), word);
 	percpu_ref_get(&pool->ref);
 	vswap_memcg_charge_zswap(memcg, entry.length);
@@ -54,11 +54,11 @@ static int vswap_decompress_folio(struct folio *folio)
 		struct page *page = folio_page(folio, i);
 		unsigned long word = vswap_zswap_word(folio, i);
 
-		/* All of a folio is there or none: see vswap_is_uniform(). */
+		/* Either all pages are there or none: see vswap_is_uniform(). */
 		if (!word)
 			return WARN_ON_ONCE(i) ? -EIO : -ENOENT;
 		if (!vswap_decompress(word, page_swap_entry(page), page)) {
-			/* Only this page is lost: the others are read one by one. */
+			/* Only this page is lost: read the others one by one. */
 			if (folio_test_large(folio)) {
 				vswap_lose(folio, i);
 				swap_cache_del_folio(folio);

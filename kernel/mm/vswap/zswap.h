@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What virtual swap has to know of zswap, and what zswap calls for virtual slots.
+ * The internals of zswap that virtual swap uses, and what zswap calls for
+ * virtual slots.
  */
 #ifndef _MM_VSWAP_ZSWAP_H
 #define _MM_VSWAP_ZSWAP_H
@@ -79,7 +80,7 @@ bool zswap_decompress(struct zswap_entry *entry, struct page *page);
 bool vswap_zswap_store(struct page *page, struct zswap_pool *pool);
 int vswap_zswap_load(struct folio *folio);
 
-/* shrink.c: what of it is written to a device */
+/* shrink.c: which of this data is written to a device */
 unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan,
 			     bool *met_cached);
 unsigned long __vswap_shrink_count(struct mem_cgroup *memcg);
@@ -92,7 +93,7 @@ static inline unsigned long vswap_shrink(struct mem_cgroup *memcg,
 	       __vswap_shrink(memcg, nr_to_scan, met_cached);
 }
 
-/* How much a node's share of the data of @memcg (NULL: all) is, in pages. */
+/* A node's share of the data of @memcg (NULL: all), in pages. */
 static inline unsigned long vswap_shrink_count(struct mem_cgroup *memcg)
 {
 	return vswap_never_used() ? 0 : __vswap_shrink_count(memcg);

@@ -14,7 +14,7 @@
  * enum vswap_reason - why the backing of a slot changes
  * @VSWAP_WRITTEN:   the folio was written out
  * @VSWAP_ZEROED:    it was written out as zero-filled
- * @VSWAP_IN_MEMORY: it was read in, or nobody took it
+ * @VSWAP_IN_MEMORY: it was read in, or nothing could store it
  * @VSWAP_FREED:     the slot was freed
  * @VSWAP_EVACUATED: the device is about to be taken away
  */
