@@ -2,6 +2,7 @@
 """Builds the static programs that run in a guest, once per state of their sources."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from vswaplab import paths
@@ -13,18 +14,19 @@ LIMIT_SECONDS = 300.0
 
 
 def sources(directory: Path) -> list[Path]:
-    """The files a build depends on, in a fixed order."""
-    found = [directory / "Makefile", *directory.glob("*.c"), *directory.glob("*.h")]
+    """The files in and below ``directory`` that a build depends on, in a fixed order."""
+    found = (path for kind in ("Makefile", "*.mk", "*.c", "*.h") for path in directory.rglob(kind))
     return sorted(path for path in found if path.is_file())
 
 
-def fingerprint(files: list[Path], compiler: str) -> str:
-    """A name for the result of compiling ``files`` with the compiler that calls itself ``compiler``."""
+def fingerprint(directories: Sequence[Path], compiler: str) -> str:
+    """A name for the result of compiling ``directories`` with the compiler that calls itself ``compiler``."""
     digest = hashlib.sha256(compiler.encode())
-    for path in files:
-        data = path.read_bytes()
-        digest.update(f"\0{path.name}\0{len(data)}\0".encode())
-        digest.update(data)
+    for directory in directories:
+        for path in sources(directory):
+            data = path.read_bytes()
+            digest.update(f"\0{path.relative_to(directory)}\0{len(data)}\0".encode())
+            digest.update(data)
     return digest.hexdigest()[:20]
 
 
@@ -37,20 +39,21 @@ def _compile(directory: Path, out: Path, runner: Runner) -> None:
 
 
 def build(*, runner: Runner = SYSTEM) -> Path:
-    """The directory with the static programs usemem, swapcheck and guest-init.
+    """The directory with the static programs: the workloads and guest-init.
 
     Compiled only if no earlier build had the same sources and compiler. Raises BuildError when they
     do not compile, or when make or the compiler is missing.
     """
-    directory = paths.workloads_dir()
+    directories = [paths.workloads_dir(), paths.guest_init_dir()]
     cache = paths.cache_dir() / "workloads"
     try:
         compiler = runner.run([COMPILER, "--version"], timeout=LIMIT_SECONDS).stdout
-        out = cache / fingerprint(sources(directory), compiler)
+        out = cache / fingerprint(directories, compiler)
         with paths.locked(cache / ".lock"):
             if not out.is_dir():
                 with paths.atomic_dir(out) as temporary:
-                    _compile(directory, temporary, runner)
+                    for directory in directories:
+                        _compile(directory, temporary, runner)
     except ToolError as error:
         raise BuildError(f"cannot build the guest programs: {error}") from error
     return out

@@ -43,7 +43,7 @@ def machine_for(arch: str) -> Machine:
 
 
 def job_text(spec: GuestSpec, machine: Machine, swap: Swap) -> str:
-    """The file "job" that guest-init reads; see workloads/guest-init.h."""
+    """The file "job" that guest-init reads; see guest/init/init.h."""
     devices = {
         "none": "none",
         "file": f"disk {machine.disk}",

@@ -32,7 +32,7 @@ struct memory {
 typedef bool (*swapped_mode)(const struct swapped_options *opt, struct json *j, char *why,
 			     uint64_t *wrong);
 
-/* swapped_memory.c */
+/* memory.c */
 bool memory_take(struct memory *m, uint64_t bytes, char *why);
 /* A page's content: a quarter does not compress, the rest is one word again and again. */
 void page_fill(uint64_t *words, uint64_t page, unsigned int version);
@@ -45,7 +45,7 @@ bool memory_swap_out(struct memory *m, char *why);
 /* Bytes of this process's memory that are swapped out. */
 uint64_t swapped_bytes(void);
 
-/* swapped_modes.c */
+/* modes.c */
 swapped_mode find_mode(const char *name);
 
 /* For reasons: at least this much room. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * guest-init: the first process of a guest. See guest-init.c for what it does in which
- * order; the other guest-init-*.c are its steps.
+ * guest-init: the first process of a guest. See init.c for what it does in which
+ * order; the other files are its steps.
  */
-#ifndef WORKLOADS_GUEST_INIT_H
-#define WORKLOADS_GUEST_INIT_H
+#ifndef GUEST_INIT_H
+#define GUEST_INIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ __attribute__((noreturn)) void power_off(void);
 
 double uptime(void);	/* seconds */
 
-/* guest-init-file.c */
+/* file.c */
 /* The file's text, at most @len - 1 bytes, trailing newline cut; < 0 if it cannot be read. */
 ssize_t file_read(const char *path, char *buf, size_t len);
 /* 0, or -errno */
@@ -53,7 +53,7 @@ bool file_exists(const char *path);
 /* Wait until it exists, at most @seconds. */
 bool file_wait(const char *path, double seconds);
 
-/* guest-init-channel.c: JSON objects, one per line. Bytes >= 0x80 travel as U+0080..U+00FF. */
+/* channel.c: JSON objects, one per line. Bytes >= 0x80 travel as U+0080..U+00FF. */
 void channel_open(const char *device);
 bool channel_is_open(void);
 void msg_begin(const char *type);
@@ -68,28 +68,28 @@ void msg_bool(const char *key, bool value);
 void msg_null(const char *key);
 void msg_send(void);
 
-/* guest-init-mount.c */
+/* mount.c */
 void mount_root(void);
 void mount_cgroup(unsigned int version);
 void network_up(void);
 
-/* guest-init-swap.c */
+/* swap.c */
 void swap_set_up(const struct job *job);
 void swap_hello(void);
 /* Take the swap device away and say how long that took. */
 void swap_take_away(const struct job *job);
 
-/* guest-init-sample.c */
+/* sample.c */
 void sample_open(void);
 /* @phase: "start", "run" or "end". */
 void sample_send(const char *phase);
 /* Wait, at most @seconds, for what the workload left to be freed. */
 void sample_settle(double seconds);
 
-/* guest-init-run.c */
+/* run.c */
 void run_script(const struct job *job);
 
-/* guest-init-check.c */
+/* check.c */
 void check_verify(void);
 void check_leaks(unsigned int pause);
 void send_results(void);

@@ -11,7 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 #define WAIT_SECONDS	10
 

@@ -9,7 +9,7 @@
 #include <sys/swap.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 #define ZSWAP		"/sys/module/zswap/parameters/"
 #define ZRAM		"/sys/block/zram0/"

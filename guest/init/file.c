@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 ssize_t file_read(const char *path, char *buf, size_t len)
 {

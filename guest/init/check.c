@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 #define VERIFY		"/sys/kernel/debug/vswap/verify"
 #define KMEMLEAK	"/sys/kernel/debug/kmemleak"

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 #define DRAIN_SECONDS	5
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 /* Any directory that every root has; covered only until the overlay is the root. */
 #define STAGE "/tmp"

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 static bool restart_at_end;
 

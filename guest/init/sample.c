@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest-init.h"
+#include "init.h"
 
 #define MAX_FILES	48
 #define SETTLE_STEP	0.1
