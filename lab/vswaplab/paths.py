@@ -34,7 +34,7 @@ def kernel_dir() -> Path:
 
 def bench_kernel_dir() -> Path:
     """The same for what the flavour "bench" adds to every kernel: the in-kernel benchmark."""
-    return repo_root() / "bench" / "kernel"
+    return repo_root() / "kernel-bench"
 
 
 def configs_dir() -> Path:

@@ -10,7 +10,7 @@ from vswaplab.bench import suites
 from vswaplab.bench.engine import Plan
 from vswaplab.bench.plan import Case, Options, Turn
 from vswaplab.bench.round import Kernel, Outcome
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec
 
 CASE = Case("usemem1", "zswap", "memcg")

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tests.bench import fakes
-from vswaplab import cli, workloads
+from vswaplab import cli
 from vswaplab.bench import against, check, compare, display, document, html, plan, results, round
 from vswaplab.bench.against import MEASURED, Reference
 from vswaplab.bench.judge import judge
 from vswaplab.bench.plan import Case, Options, Selection
 from vswaplab.bench.setup import ROOMY
+from vswaplab.build import workloads
 from vswaplab.commands import bench
 from vswaplab.errors import UsageError
 

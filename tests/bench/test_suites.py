@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from vswaplab.bench import suites
-from vswaplab.bench.guest import redis_values, sqlite_queries
 from vswaplab.bench.suite import Room, Unverified
 from vswaplab.bench.suites import kbuild
+from vswaplab.guestprograms import redis_values, sqlite_queries
 
 TIME = json.dumps({"seconds": 2.0, "user_seconds": 0.5, "sys_seconds": 1.5, "exit_code": 0, "signal": 0})
 PERCENTILES = {"p50_us": 1.0, "p90_us": 2.0, "p99_us": 3.0, "p99_9_us": 4.0}

@@ -8,12 +8,13 @@ import pytest
 
 from tests.bench import fakes
 from tests.lab.fakes import kernel_base, write_tree
-from vswaplab import cli, patchset, usertree
+from vswaplab import cli
 from vswaplab.bench import check, host, kernel, round
 from vswaplab.bench.kernel import Choice
 from vswaplab.bench.plan import Case, Options
 from vswaplab.errors import ToolError, UsageError
 from vswaplab.guest import GuestResult, GuestSpec
+from vswaplab.tree import patchset, usertree
 
 PATCH = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n line 1\n-line 2\n+line two\n line 3\n"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab import redis_client
+from vswaplab.guestprograms import redis_client
 
 COUNT = 300
 

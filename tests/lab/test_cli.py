@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
-from vswaplab import cli, source
+from vswaplab import cli
 from vswaplab.errors import GuestLost, VswapError
+from vswaplab.source import linux
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -135,7 +136,7 @@ def test_only_the_used_command_is_imported() -> None:
 
 @pytest.mark.usefixtures("configs")
 def test_the_whole_way(
-    stored: source.Source, kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stored: linux.Source, kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """fetch, tree, an edit, export, build and footprint, as a user would type them."""
     assert vswap("fetch") == 0
@@ -175,7 +176,7 @@ def test_default_tree_is_refreshed(kernel: Path, cache: Path) -> None:
 
 
 def test_bad_tarball(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv(source.OVERRIDE, "/nonexistent.tar.xz")
+    monkeypatch.setenv(linux.OVERRIDE, "/nonexistent.tar.xz")
     assert vswap("fetch") == 2
     assert "no such file" in capsys.readouterr().err
 

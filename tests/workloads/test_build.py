@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vswaplab import paths, workloads
+from vswaplab import paths
+from vswaplab.build import workloads
 from vswaplab.errors import BuildError
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vswaplab import config, paths
+from vswaplab import paths
 from vswaplab.bench import host
 from vswaplab.bench.engine import Plan
 from vswaplab.bench.round import Kernel
+from vswaplab.build import config
 from vswaplab.errors import UsageError
 
 FORMAT = 1

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from vswaplab import build, config, overlay, patchset, paths, source, usertree
-from vswaplab.build import BuiltKernel, Tree
+from vswaplab import paths
+from vswaplab.build import config, kbuild
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
+from vswaplab.source import linux
+from vswaplab.tree import buildtree, overlay, patchset, usertree
+from vswaplab.tree.buildtree import Tree
 
 Kind = Literal["lab", "patches", "tree", "image"]
 BASE = "mainline"
@@ -72,11 +76,11 @@ def choose(names: Sequence[str], others: Sequence[str]) -> list[Choice]:
 def _patched_tree(choice: Choice, flavour: str, runner: Runner, progress: Progress) -> Tree:
     """The base with what mainline gets too (see build.BASE_FIXES), and the patches in order."""
     assert choice.path is not None
-    found = source.fetch(verify=False, runner=runner, progress=progress)
-    pristine = source.pristine(found, runner=runner, progress=progress)
-    fixes = overlay.render(paths.kernel_dir(), pristine, runner, build.BASE_FIXES)
+    found = linux.fetch(verify=False, runner=runner, progress=progress)
+    pristine = linux.pristine(found, runner=runner, progress=progress)
+    fixes = overlay.render(paths.kernel_dir(), pristine, runner, buildtree.BASE_FIXES)
     patches = patchset.patches(choice.path)
-    return build.prepared_tree(
+    return buildtree.prepared_tree(
         f"patched-{choice.name}",
         flavour,
         found,
@@ -109,7 +113,7 @@ def get(
     """The kernel, built if it has to be. Raises what build.build() raises."""
     progress = progress or Silent()
     if choice.kind == "lab":
-        return build.build(choice.name, arch, flavour, jobs=jobs, runner=runner, progress=progress)
+        return kbuild.build(choice.name, arch, flavour, jobs=jobs, runner=runner, progress=progress)
     if choice.kind == "image":
         return _image(choice, arch, flavour)
     assert choice.path is not None
@@ -120,6 +124,6 @@ def get(
         tree, extra = usertree.copy(choice.path, target, runner=runner, progress=progress), []
     if (tree.path / "mm/vswap/Kconfig").is_file():
         extra = [*config.fragments("vswap", arch, flavour, paths.configs_dir())[-1:], *extra]
-    return build.build_in(
+    return kbuild.build_in(
         tree, choice.name, arch, flavour, extra=extra, strict=False, jobs=jobs, runner=runner, progress=progress
     )

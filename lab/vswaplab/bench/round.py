@@ -10,7 +10,7 @@ from typing import Any, Literal
 from vswaplab.bench import counters, script, setup, suites
 from vswaplab.bench.plan import Case, Options
 from vswaplab.bench.suite import Room, Suite, Unverified
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec
 from vswaplab.guest.boot import machine_for
 

@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from vswaplab import paths, workloads
+from vswaplab import paths
 from vswaplab.bench import (
     against,
     check,
@@ -40,6 +40,7 @@ from vswaplab.bench.judge import judge
 from vswaplab.bench.plan import Options, Selection
 from vswaplab.bench.round import Kernel, Outcome
 from vswaplab.bench.suite import PRESSURES
+from vswaplab.build import workloads
 from vswaplab.errors import UsageError
 from vswaplab.guest import boot
 from vswaplab.progress import shown

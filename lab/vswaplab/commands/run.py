@@ -19,14 +19,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vswaplab import build, config, demo, hostprogram, paths, workloads
-from vswaplab.build import BuiltKernel
+from vswaplab import paths
+from vswaplab.build import config, kbuild, workloads
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestSpec, boot
 from vswaplab.guest.spec import CPUS_DEFAULT, CPUS_MAX, MODES
-from vswaplab.live import LiveLine
 from vswaplab.progress import shown
-from vswaplab.report import Report, own_verdict, sentence, table, to_json
+from vswaplab.run import demo, hostprogram
+from vswaplab.run.live import LiveLine
+from vswaplab.run.report import Report, own_verdict, sentence, table, to_json
 from vswaplab.units import parse_size
 
 KERNELS = ("vswap", "mainline")
@@ -112,7 +114,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _build(args: argparse.Namespace, kernel: str) -> BuiltKernel:
     with shown() as progress:
-        return build.build(kernel, args.arch, args.flavour, progress=progress)
+        return kbuild.build(kernel, args.arch, args.flavour, progress=progress)
 
 
 def _run_one(spec: GuestSpec, program: demo.Program, quiet: bool) -> Report:

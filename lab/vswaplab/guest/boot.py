@@ -17,7 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from vswaplab import paths, workloads
+from vswaplab import paths
+from vswaplab.build import workloads
 from vswaplab.errors import ToolError
 from vswaplab.guest import splats
 from vswaplab.guest.events import BadEvent, Collector

@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vswaplab import build, paths
+from vswaplab import paths
 from vswaplab.bench.suite import Metric, Program, Room, Suite, Unverified, timed
+from vswaplab.build import kbuild
 from vswaplab.errors import BuildError
 from vswaplab.proc import SYSTEM, Runner
 
@@ -90,8 +91,8 @@ class Kbuild(Suite):
 
     def sources(self) -> Path:
         """Where the sources are: the files, their checksums, a makefile's rules."""
-        kernel = build.build("mainline", "um", "release")
-        text = f"2\0{FILES}\0{build.compiler()}\0{hashlib.sha256(kernel.image.read_bytes()).hexdigest()}"
+        kernel = kbuild.build("mainline", "um", "release")
+        text = f"2\0{FILES}\0{kbuild.compiler()}\0{hashlib.sha256(kernel.image.read_bytes()).hexdigest()}"
         return paths.cache_dir() / "bench" / "kbuild" / hashlib.sha256(text.encode()).hexdigest()[:20]
 
     def prepare(self) -> None:
@@ -100,7 +101,7 @@ class Kbuild(Suite):
         with paths.locked(target.with_name(f".{target.name}.lock")):
             if not target.is_dir():
                 with paths.atomic_dir(target) as temporary:
-                    make_sources(build.build("mainline", "um", "release").dir, temporary, SYSTEM)
+                    make_sources(kbuild.build("mainline", "um", "release").dir, temporary, SYSTEM)
 
     def script(self, room: Room) -> str:
         """Objects and make's own files are in a tmpfs that is never swapped."""

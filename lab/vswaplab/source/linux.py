@@ -15,10 +15,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from vswaplab import apt, kernelorg, paths
+from vswaplab import paths
 from vswaplab.errors import SourceError, ToolError, UsageError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
+from vswaplab.source import apt, kernelorg
 
 SERIES = "7.3"  # every point release of it is accepted
 OVERRIDE = "VSWAP_LINUX_TARBALL"

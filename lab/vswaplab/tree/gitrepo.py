@@ -4,8 +4,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vswaplab.overlay import GIT_ENV
 from vswaplab.proc import SYSTEM, Result, Runner
+from vswaplab.tree.overlay import GIT_ENV
 
 # The same source gives the same commits everywhere.
 IDENTITY = {

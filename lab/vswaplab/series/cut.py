@@ -11,13 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vswaplab import build, buildtree, overlay, paths, seriesfile, source
+from vswaplab import paths
+from vswaplab.build import kbuild
 from vswaplab.errors import BuildError, TreeError, UsageError
-from vswaplab.gitrepo import Repo
-from vswaplab.overlay import PATCH, Content, Overlay
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
-from vswaplab.seriesfile import Part, Series
+from vswaplab.series import seriesfile
+from vswaplab.series.seriesfile import Part, Series
+from vswaplab.source import linux
+from vswaplab.tree import buildtree, overlay
+from vswaplab.tree.gitrepo import Repo
+from vswaplab.tree.overlay import PATCH, Content, Overlay
 
 
 @dataclass(frozen=True)
@@ -214,10 +218,10 @@ def _build_steps(
             current = overlay_at(found, step)
             progress.update(f"patch {step + 1} of {len(order.patches)}: {patch.subject}")
             buildtree.sync(path, base, base_id, current)
-            tree = build.Tree(path, f"{base_id}-{overlay.overlay_hash(current)}")
+            tree = buildtree.Tree(path, f"{base_id}-{overlay.overlay_hash(current)}")
             last = step == len(order.patches) - 1
             try:
-                build.build_in(tree, "vswap", "um", "release", strict=last, progress=progress)
+                kbuild.build_in(tree, "vswap", "um", "release", strict=last, progress=progress)
             except BuildError as error:
                 raise BuildError(f"patch {step + 1} ({patch.subject}): {error}") from error
 
@@ -234,8 +238,8 @@ def write(
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} exists and is not an empty directory")
     order = seriesfile.load(paths.kernel_dir())
-    base_source = source.fetch(verify=False, runner=runner, progress=progress)
-    base = source.pristine(base_source, runner=runner, progress=progress)
+    base_source = linux.fetch(verify=False, runner=runner, progress=progress)
+    base = linux.pristine(base_source, runner=runner, progress=progress)
     found = changes(paths.kernel_dir(), base, runner)
     assign(found, order)
     if build_steps:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from vswaplab import paths
 from vswaplab.errors import UsageError
-from vswaplab.overlay import GIT_ENV, Overlay, read_content
 from vswaplab.proc import SYSTEM, Runner
+from vswaplab.tree.overlay import GIT_ENV, Overlay, read_content
 
 _COVER = re.compile(r"(?:v\d+-)?0000-.*\.patch")
 

@@ -7,14 +7,16 @@ import os
 import re
 import shutil
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from vswaplab import buildtree, config, overlay, paths, source
+from vswaplab import paths
+from vswaplab.build import config
 from vswaplab.errors import BuildError, UsageError
 from vswaplab.proc import SYSTEM, Runner, quoted
 from vswaplab.progress import Progress, Silent
+from vswaplab.tree.buildtree import Tree, source_tree
 
 _RECIPE = "1"  # change it when the way of building changes what comes out
 _STAMP = ".vswap-built.json"
@@ -40,14 +42,6 @@ class BuiltKernel:
     def name(self) -> str:
         """A short name for tables and file names."""
         return f"{self.kernel}-{self.arch}-{self.flavour}"
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A source tree to build in, and the checksum of everything it was made from."""
-
-    path: Path
-    identity: str
 
 
 def check_names(kernel: str, arch: str, flavour: str) -> None:
@@ -83,10 +77,6 @@ def make_command(kernel: str, arch: str, out: Path, jobs: int) -> list[str]:
     """The make command for one kernel, its target left out."""
     return ["make", f"-j{jobs}", f"ARCH={arch}", f"O={out.name}", f"LOCALVERSION=-{kernel}"]
 
-
-# What mainline needs as well for the guests to be comparable: without it User-Mode Linux with two
-# CPUs does not take a page away from a process that another CPU runs, and reclaim corrupts memory.
-BASE_FIXES = "arch/um"
 
 _FIXED = {  # the same inputs give the same image
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
@@ -209,66 +199,6 @@ def build_in(
         return built
 
 
-def prepared_tree(
-    name: str,
-    flavour: str,
-    found: source.Source,
-    edits: str,
-    changes: Callable[[Path], overlay.Overlay],
-    *,
-    shown: str = "",
-    runner: Runner = SYSTEM,
-    progress: Progress | None = None,
-) -> Tree:
-    """The tree $cache/build/NAME: the base ``found`` with ``changes`` in it, left alone if it is that already.
-
-    ``edits`` is a checksum over all that the changes are made from: they are asked for, with the
-    pristine base, only when it differs. ``shown`` is what the progress calls the tree, if not by its
-    name. The flavour "bench" has a tree of its own, NAME-bench, with the in-kernel benchmark on top.
-    Raises SourceError, TreeError and what ``changes`` raises.
-    """
-    bench = paths.bench_kernel_dir() if flavour == "bench" else None
-    if bench:
-        edits += f"-{overlay.content_hash(bench)}"
-        name += "-bench"
-    path = paths.cache_dir() / "build" / name
-    tree = Tree(path, f"{found.sha256}-{edits}")
-    mark = path / ".vswap-identity"
-    with paths.locked(path.with_name(f".{name}.lock")):
-        if mark.is_file() and mark.read_text() == tree.identity:
-            return tree
-        base = source.pristine(found, runner=runner, progress=progress)
-        (progress or Silent()).update(f"preparing the {shown or name} tree")
-        wanted = changes(base)
-        if bench:
-            wanted = overlay.render(bench, base, runner, onto=wanted, label="bench/kernel")
-        mark.unlink(missing_ok=True)
-        buildtree.sync(path, base, found.sha256, wanted)
-        paths.write_file(mark, tree.identity.encode())
-    return tree
-
-
-def source_tree(
-    kernel: str, flavour: str = "release", *, runner: Runner = SYSTEM, progress: Progress | None = None
-) -> Tree:
-    """The source tree for a kernel, up to date with kernel/.
-
-    "mainline" is the base with BASE_FIXES and nothing else; see prepared_tree() for the flavour "bench".
-    Raises SourceError and TreeError.
-    """
-    name, under = ("mainline", BASE_FIXES) if kernel == "mainline" else ("vswap", "")
-    found = source.fetch(verify=False, runner=runner, progress=progress)
-    return prepared_tree(
-        name,
-        flavour,
-        found,
-        overlay.content_hash(paths.kernel_dir(), under),
-        lambda base: overlay.render(paths.kernel_dir(), base, runner, under),
-        runner=runner,
-        progress=progress,
-    )
-
-
 def build(
     kernel: str,
     arch: str,
@@ -286,13 +216,6 @@ def build(
     check_names(kernel, arch, flavour)
     tree = source_tree(kernel, flavour, runner=runner, progress=progress)
     return build_in(tree, kernel, arch, flavour, jobs=jobs, runner=runner, progress=progress)
-
-
-def build_all(
-    wanted: Sequence[tuple[str, str, str]], *, jobs: int = 0, progress: Progress | None = None
-) -> list[BuiltKernel]:
-    """Build several kernels one after the other."""
-    return [build(*names, jobs=jobs, progress=progress) for names in wanted]
 
 
 def clean() -> None:

@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vswaplab import overlay
-from vswaplab.overlay import PATCH
+from vswaplab.tree import overlay
+from vswaplab.tree.overlay import PATCH
 
 # What the edits of the base are for, by the beginning of their names in kernel/; the first that fits.
 PURPOSES = {

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vswaplab import overlay, paths
+from vswaplab import paths
 from vswaplab.errors import TreeError, UsageError
-from vswaplab.gitrepo import Repo
-from vswaplab.overlay import META, PATCH, Content, Overlay
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
+from vswaplab.tree import overlay
+from vswaplab.tree.gitrepo import Repo
+from vswaplab.tree.overlay import META, PATCH, Content, Overlay
 
 _MARK = "vswap-kernel"  # in .git: the checksum of the kernel/ this tree is about
 

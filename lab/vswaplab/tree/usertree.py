@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 from vswaplab import paths
-from vswaplab.build import Tree
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
+from vswaplab.tree.buildtree import Tree
 
 
 def names(tree: Path, runner: Runner = SYSTEM) -> list[str]:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vswaplab import redis_client
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult
 from vswaplab.guest.samples import working_set
-from vswaplab.report import Verdict
+from vswaplab.guestprograms import redis_client
+from vswaplab.run.report import Verdict
 
 SWAPCHECK_TIMES = 2.0  # its data, as a multiple of the memory given
 REDIS_TIMES = 1.5
