@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vswaplab.bench import check, round
-from vswaplab.bench.plan import Case, Options
+from vswaplab.bench.case import Case, Options
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 

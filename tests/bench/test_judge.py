@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vswaplab.bench import check, judge, permutation, plan
+from vswaplab.bench import check, judge, permutation, selection
 from vswaplab.bench.permutation import ALPHA, holm, p_value
-from vswaplab.bench.plan import QUICK, Selection
+from vswaplab.bench.selection import QUICK, Selection
 
 
 @pytest.mark.parametrize("rounds", [3, 5, 7, 10])
@@ -108,11 +108,12 @@ def test_the_report_says_why_nothing_is_claimed() -> None:
 def test_how_many_comparisons_there_are() -> None:
     """The quick suite on two kernels is made for seven rounds."""
     quick, full = (
-        plan.cases(Selection(quick=quick, page_clusters=plan.PAGE_CLUSTERS), "um") for quick in (True, False)
+        selection.cases(Selection(quick=quick, page_clusters=selection.PAGE_CLUSTERS), "um")
+        for quick in (True, False)
     )
     assert len(quick) == 2 * len(QUICK)
     assert permutation.rounds_needed(check.comparisons(quick, 2)) == 7
     assert permutation.rounds_needed(check.comparisons(full, 2)) == 9
     assert check.comparisons(full, 3) == 2 * check.comparisons(full, 2) and check.comparisons(full, 1) == 0
-    once = plan.cases(Selection(["metadata"]), "um")
+    once = selection.cases(Selection(["metadata"]), "um")
     assert check.comparisons(once, 2) == 0, "what does not vary needs no verdict"

@@ -13,8 +13,8 @@ import pytest
 from tests.bench import fakes
 from vswaplab import cli, paths
 from vswaplab.bench import compare, display, document, host, html, plan, results
-from vswaplab.bench.plan import Case
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.case import Case
+from vswaplab.bench.outcome import Outcome
 from vswaplab.errors import UsageError
 
 BAD = Case("exit", "zswap", "memcg")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.lab import fakes
 from vswaplab import paths
-from vswaplab.bench import kernel as choices
+from vswaplab.bench import kernels as choices
 from vswaplab.build import kbuild
 from vswaplab.errors import BuildError, ConfigError, TreeError, UsageError
 from vswaplab.source import linux

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from vswaplab.bench import setup, suites
+from vswaplab.bench.case import Case, Turn
 from vswaplab.bench.judge import compared
-from vswaplab.bench.plan import Case, Turn
+from vswaplab.bench.outcome import Outcome
 from vswaplab.bench.results import CaseResults, rank
-from vswaplab.bench.round import Outcome
 from vswaplab.bench.suite import Metric
 from vswaplab.errors import UsageError
 

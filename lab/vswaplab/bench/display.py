@@ -12,8 +12,8 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 
 from vswaplab.bench import judge, results
-from vswaplab.bench.plan import Turn
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.case import Turn
+from vswaplab.bench.outcome import Outcome
 from vswaplab.units import format_seconds
 
 _COLOURS = {

@@ -11,8 +11,8 @@ from typing import Any
 
 from vswaplab import paths
 from vswaplab.bench import host
-from vswaplab.bench.engine import Plan
-from vswaplab.bench.round import Kernel
+from vswaplab.bench.kernels import Kernel
+from vswaplab.bench.plan import Plan
 from vswaplab.build import config
 from vswaplab.errors import UsageError
 

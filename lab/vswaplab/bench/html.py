@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 
 from vswaplab.bench import display, judge, plots, results
-from vswaplab.bench.plan import slug
+from vswaplab.bench.case import slug
 from vswaplab.units import format_size
 
 VERDICTS = ("better", "worse", "no difference measured", "too few rounds", "one round", "not measured")

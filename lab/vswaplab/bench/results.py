@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from vswaplab.bench import stats, suites
+from vswaplab.bench.case import Case, Turn
 from vswaplab.bench.judge import compared, digits, judge
-from vswaplab.bench.plan import Case, Turn
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.outcome import Outcome
 from vswaplab.bench.suite import Metric
 
 _WORST = ("ok", "oom", "timeout", "failed", "lost", "panic")  # later ones are worse

@@ -32,6 +32,16 @@ class Choice:
     path: Path | None = None
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that has shown that it boots; ``vswap``: it has virtual swap."""
+
+    built: BuiltKernel
+    vswap: bool
+    release: str = ""
+    config: str = ""
+
+
 def _kind_of(path: Path, text: str) -> Kind:
     if path.is_file():
         if path.suffix == ".patch":
@@ -110,7 +120,7 @@ def get(
     runner: Runner = SYSTEM,
     progress: Progress | None = None,
 ) -> BuiltKernel:
-    """The kernel, built if it has to be. Raises what build.build() raises."""
+    """The kernel, built if it has to be. Raises what kbuild.build() raises."""
     progress = progress or Silent()
     if choice.kind == "lab":
         return kbuild.build(choice.name, arch, flavour, jobs=jobs, runner=runner, progress=progress)
