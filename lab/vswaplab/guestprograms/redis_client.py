@@ -2,7 +2,9 @@
 """Fills a Redis server with values that can be computed again, reads them back, compares.
 
 Runs inside the guest with any Python 3.11, alone, without the rest of the package:
-    python3 redis_client.py SOCKET BYTES RESULT.json
+    python3 redis_client.py SOCKET documents BYTES RESULT.json   load as many bytes, check all
+    python3 redis_client.py SOCKET load COUNT                    load the keys of redis-benchmark
+    python3 redis_client.py SOCKET check COUNT RESULT.json       check a sample of these
 """
 
 import json
@@ -10,30 +12,85 @@ import random
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
-VALUE = 16_000  # bytes; with Redis's header just below the allocator's class of 16 KB
-NOISE = VALUE // 5  # bytes of a value that do not compress
-PARAGRAPH = 600  # bytes of text, repeated to fill a value
-BATCH = 16  # values per round trip
 DIFFERENCES = 20  # how many are reported
-WORDS = (
-    b"the page is in memory and the slot names it while the kernel moves what is cold to where there is room"
-).split()
-# Values are cut from these, so that making one costs next to nothing, also in an emulator.
-_random = random.Random(7)
-_TEXT = b" ".join(_random.choices(WORDS, k=20_000))
-_NOISE = _random.randbytes(100_000)
+SAMPLE = 4000  # keys of redis-benchmark that are checked
 
 
-def value(number: int) -> bytes:
-    """The value of key ``number``: text-like, but for a fifth that does not compress."""
-    place = number * 2654435761 % (1 << 32)
-    head = b"document %d\n" % number
-    at, noise_at = place % (len(_TEXT) - PARAGRAPH), (place >> 5) % (len(_NOISE) - NOISE)
-    text = _TEXT[at : at + PARAGRAPH] * (VALUE // PARAGRAPH + 1)
-    return head + _NOISE[noise_at : noise_at + NOISE] + text[: VALUE - NOISE - len(head)]
+class Values(Protocol):
+    """Keys and values by number; ``size`` is a value's bytes, ``batch`` the keys per round trip."""
+
+    size: int
+    batch: int
+
+    def key(self, number: int) -> bytes:
+        """The name of a value."""
+        ...
+
+    def value(self, number: int) -> bytes:
+        """Its content."""
+        ...
+
+
+class Documents:
+    """Text-like values, but for a fifth that does not compress.
+
+    They are cut from a pool, so that making one costs next to nothing, also in an emulator.
+    """
+
+    size = 16_000  # with Redis's header just below the allocator's class of 16 KB
+    batch = 16
+    _noise_size = size // 5
+    _paragraph = 600  # bytes of text, repeated to fill a value
+    _words = (
+        b"the page is in memory and the slot names it while the kernel moves what is cold to where there is room"
+    ).split()
+
+    def __init__(self) -> None:
+        pool = random.Random(7)
+        self._text = b" ".join(pool.choices(self._words, k=20_000))
+        self._noise = pool.randbytes(100_000)
+
+    def key(self, number: int) -> bytes:
+        """doc:NUMBER"""
+        return b"doc:%d" % number
+
+    def value(self, number: int) -> bytes:
+        """A heading with the number, noise, paragraphs that are all the same."""
+        place = number * 2654435761 % (1 << 32)
+        head = b"document %d\n" % number
+        at = place % (len(self._text) - self._paragraph)
+        noise_at = (place >> 5) % (len(self._noise) - self._noise_size)
+        text = self._text[at : at + self._paragraph] * (self.size // self._paragraph + 1)
+        noise = self._noise[noise_at : noise_at + self._noise_size]
+        return head + noise + text[: self.size - self._noise_size - len(head)]
+
+
+class BenchmarkValues:
+    """What redis-benchmark asks for: its keys, and values of the size that it is told."""
+
+    size = 1024
+    batch = 128
+    _noise_size = size // 4  # of it that does not compress
+
+    def __init__(self) -> None:
+        pool = random.Random(11)
+        self._noise = pool.randbytes(1 << 20)
+        self._text = bytes(pool.choices(b"abcdefghij", k=64)) * (self.size // 64)
+
+    def key(self, number: int) -> bytes:
+        """As redis-benchmark -r writes it."""
+        return b"key:%012d" % number
+
+    def value(self, number: int) -> bytes:
+        """The number, noise, text."""
+        head = b"%012d" % number
+        at = number * 2654435761 % (len(self._noise) - self._noise_size)
+        noise = self._noise[at : at + self._noise_size]
+        return head + noise + self._text[: self.size - self._noise_size - len(head)]
 
 
 class Redis:
@@ -69,56 +126,55 @@ class Redis:
             raise ConnectionError("the server went away")
         return data[:-2]
 
+    def load(self, values: Values, count: int) -> None:
+        """Store the first ``count`` values."""
+        for numbers in batches(range(count), values.batch):
+            words = [part for n in numbers for part in (values.key(n), values.value(n))]
+            self.send(b"MSET", *words)
+            self.line()
 
-def batches(count: int) -> Iterator[range]:
-    """The numbers below ``count``, BATCH at a time."""
-    for start in range(0, count, BATCH):
-        yield range(start, min(start + BATCH, count))
+    def check(self, values: Values, numbers: Sequence[int], batch: int) -> list[str]:
+        """Read values, ``batch`` per round trip; returns what is wrong with those that differ."""
+        wrong = []
+        for some in batches(numbers, batch):
+            self.send(b"MGET", *(values.key(n) for n in some))
+            self.line()
+            wrong += [text for n in some if (text := difference(values, n, self.bulk()))]
+        return wrong
 
 
-def load(server: Redis, count: int) -> None:
-    """Store all values."""
-    for numbers in batches(count):
-        words = [part for n in numbers for part in (b"doc:%d" % n, value(n))]
-        server.send(b"MSET", *words)
-        server.line()
+def batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """The numbers, ``size`` at a time."""
+    for start in range(0, len(numbers), size):
+        yield numbers[start : start + size]
 
 
-def difference(number: int, found: bytes | None) -> str | None:
-    """How ``found`` differs from the value of key ``number``; None if it does not."""
-    expected = value(number)
+def difference(values: Values, number: int, found: bytes | None) -> str | None:
+    """How ``found`` differs from a value; None if it does not."""
+    expected, key = values.value(number), values.key(number).decode()
     if found == expected:
         return None
     if found is None:
-        return f"doc:{number} is missing"
+        return f"{key} is missing"
     if len(found) != len(expected):
-        return f"doc:{number} has {len(found)} bytes"
-    places = [at for at in range(VALUE) if found[at] != expected[at]]
+        return f"{key} has {len(found)} bytes"
+    places = [at for at in range(len(expected)) if found[at] != expected[at]]
     bad = found[places[0] : places[-1] + 1]
-    return f"doc:{number} differs in {len(places)} bytes, from {places[0]} to {places[-1]}: {bad[:48]!r}"
+    return f"{key} differs in {len(places)} bytes, from {places[0]} to {places[-1]}: {bad[:48]!r}"
 
 
-def check(server: Redis, count: int) -> list[str]:
-    """Read all values; returns what is wrong with those that are not what was stored."""
-    wrong = []
-    for numbers in batches(count):
-        server.send(b"MGET", *(b"doc:%d" % n for n in numbers))
-        server.line()
-        wrong += [text for n in numbers if (text := difference(n, server.bulk()))]
-    return wrong
-
-
-def main(path: str, size: int, result: Path) -> int:
+def documents(path: str, size: int, result: Path) -> int:
     """0 when every value came back right, 1 when not, 3 when the server went away."""
-    count, start = size // VALUE, time.monotonic()
-    answer: dict[str, object] = {"values": count, "bytes": count * VALUE, "verified": False}
+    values = Documents()
+    count, start = size // values.size, time.monotonic()
+    answer: dict[str, object] = {"values": count, "bytes": count * values.size, "verified": False}
     code = 3
     try:
         server = Redis(path)
-        load(server, count)
+        server.load(values, count)
         answer["load_seconds"] = round(time.monotonic() - start, 3)
         start = time.monotonic()
-        wrong = check(server, count)
+        wrong = server.check(values, range(count), values.batch)
         answer |= {"check_seconds": round(time.monotonic() - start, 3), "wrong": len(wrong), "verified": not wrong}
         if wrong:
             answer["differences"] = wrong[:DIFFERENCES]
@@ -130,5 +186,24 @@ def main(path: str, size: int, result: Path) -> int:
     return code
 
 
+def check_sample(path: str, count: int, result: Path) -> int:
+    """0 when all of a random sample are right, 1 when not."""
+    sample = random.Random(5).sample(range(count), min(SAMPLE, count))
+    wrong = Redis(path).check(BenchmarkValues(), sample, 1)
+    answer = {"checked": len(sample), "wrong": len(wrong), "verified": bool(sample) and not wrong}
+    result.write_text(json.dumps(answer))
+    return int(not answer["verified"])
+
+
+def main(path: str, what: str, number: int, *result: str) -> int:
+    """Do one of the things above."""
+    if what == "documents":
+        return documents(path, number, Path(*result))
+    if what == "check":
+        return check_sample(path, number, Path(*result))
+    Redis(path).load(BenchmarkValues(), number)
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
+    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:]))

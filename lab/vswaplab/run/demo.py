@@ -73,7 +73,7 @@ until [ -S $socket ]; do
 done
 # The server is the one that holds the data: should memory run out, it is to be the one.
 echo 500 >/proc/$server/oom_score_adj
-exec {python} -I -S {client} $socket {size} $RESULTS/{result}
+exec {python} -I -S {client} $socket documents {size} $RESULTS/{result}
 """
 
 
