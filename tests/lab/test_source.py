@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
+from vswaplab import hashing
 from vswaplab.errors import SourceError, UsageError
 from vswaplab.proc import SYSTEM, Result
 from vswaplab.source import apt, kernelorg, linux
@@ -106,7 +107,7 @@ def test_fetch_from_debian(fake_apt: FakeApt, cache: Path, suite: str) -> None:
         "linux-7.3.4.tar.xz",
         "linux-7.3.4.tar.xz.sha256",
     ]
-    assert found.sha256 == linux.sha256_of(found.path)
+    assert found.sha256 == hashing.of_file(found.path)
     assert not (cache / "apt").exists()
     used = [argv for argv in runner.started if argv[0] == "apt-get"]
     assert all("Dir::Etc::sourceparts=-" in argv for argv in used)
@@ -151,7 +152,7 @@ def test_damaged_cache_is_fetched_again(fake_apt: FakeApt) -> None:
     with first.path.open("r+b") as stream:
         stream.write(b"damage")
     assert linux.fetch(runner=runner) == first
-    assert linux.sha256_of(first.path) == first.sha256
+    assert hashing.of_file(first.path) == first.sha256
 
 
 def test_file_without_checksum_does_not_count(cache: Path) -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The JSON document of a run: results, and everything one needs to repeat them."""
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -9,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.bench import host
 from vswaplab.bench.kernels import Kernel
 from vswaplab.bench.plan import Plan
@@ -28,8 +27,8 @@ def _kernel(found: Kernel) -> dict[str, Any]:
         "arch": found.built.arch,
         "flavour": found.built.flavour,
         "vswap": found.vswap,
-        "image_sha256": hashlib.sha256(found.built.image.read_bytes()).hexdigest(),
-        "config_sha256": hashlib.sha256(found.config.encode()).hexdigest(),
+        "image_sha256": hashing.of_file(found.built.image),
+        "config_sha256": hashing.of_text(found.config),
         "config": {name: value for name, value in options.items() if "/" not in value},
     }
 

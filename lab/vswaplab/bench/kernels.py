@@ -84,7 +84,7 @@ def choose(names: Sequence[str], others: Sequence[str]) -> list[Choice]:
 
 
 def _patched_tree(choice: Choice, flavour: str, runner: Runner, progress: Progress) -> Tree:
-    """The base with what mainline gets too (see build.BASE_FIXES), and the patches in order."""
+    """The base with what mainline gets too (see buildtree.BASE_FIXES), and the patches in order."""
     assert choice.path is not None
     found = linux.fetch(verify=False, runner=runner, progress=progress)
     pristine = linux.pristine(found, runner=runner, progress=progress)

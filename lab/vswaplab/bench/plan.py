@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What is going to run: for each case rounds in which the kernels take turns."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from vswaplab import hashing
 from vswaplab.bench import round, suites
 from vswaplab.bench.case import Case, Options, Turn
 from vswaplab.bench.kernels import Kernel
@@ -48,7 +48,7 @@ def identity(
     ``kernels`` are the checksums of images by name, ``scripts`` the guests' scripts by case.
     """
     content = [[asdict(case) for case in found], dict(kernels), asdict(options), dict(scripts)]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    return hashing.of_text(json.dumps(content, sort_keys=True))[:24]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Plan:
     def identity(self) -> str:
         """What makes finished rounds of another run count for this one."""
         images = {
-            f"{name} {flavour}": hashlib.sha256(kernel.built.image.read_bytes()).hexdigest()
+            f"{name} {flavour}": hashing.of_file(kernel.built.image)
             for (name, flavour), kernel in self.kernels.items()
         }
         scripts = {

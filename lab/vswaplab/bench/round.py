@@ -15,14 +15,10 @@ from vswaplab.guest.boot import machine_for
 SAMPLE_MS = 60_000  # the counters that "vswap run" samples are not needed: no sampling while it measures
 
 
-def room_of(case: Case, options: Options) -> Room:
-    """What the workload of a case gets."""
-    return Room(options.limit, options.cpus, options.arch)
-
-
 def spec(case: Case, kernel: Kernel, options: Options, programs: Path) -> GuestSpec:
     """The guest for a turn."""
-    suite, found, room = suites.find(case.suite), setup.find(case.setup), room_of(case, options)
+    suite, found = suites.find(case.suite), setup.find(case.setup)
+    room = Room(options.limit, options.cpus, options.arch)
     device = found.device if kernel.vswap else found.mainline_device
     size = setup.sizes(found, case.pressure, options.limit, suite.working_set(room), device)
     machine = machine_for(kernel.built.arch)

@@ -5,12 +5,11 @@ A fragment holds CONFIG_X=value lines; "# CONFIG_X is not set" and CONFIG_X=n me
 An option may be asked for by several fragments; the last one decides.
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.errors import ConfigError
 from vswaplab.proc import SYSTEM, Runner
 
@@ -104,7 +103,4 @@ def configure(
 
 def fragments_hash(parts: Sequence[Path]) -> str:
     """A checksum over the names and texts of the fragments."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(f"{part.name}\0".encode() + part.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return hashing.of_text("".join(f"{part.name}\0{part.read_text()}\0" for part in parts))

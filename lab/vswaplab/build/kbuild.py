@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Build kernels; skip what was built from the same inputs before."""
 
-import hashlib
 import json
 import os
 import re
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.build import config
 from vswaplab.errors import BuildError, UsageError
 from vswaplab.proc import SYSTEM, Runner, quoted
@@ -182,7 +181,7 @@ def build_in(
     out = tree.path / f"{kernel}-{arch}-{flavour}"
     parts = [*config.fragments(kernel, arch, flavour, paths.configs_dir()), *extra]
     text = "\0".join([_RECIPE, tree.identity, config.fragments_hash(parts), compiler(runner)])
-    identity = hashlib.sha256(text.encode()).hexdigest()
+    identity = hashing.of_text(text)
     if known := _stamped(out, identity):
         return known
     out.mkdir(exist_ok=True)

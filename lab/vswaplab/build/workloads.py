@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds the static programs that run in a guest, once per state of their sources."""
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.errors import BuildError, ToolError
 from vswaplab.proc import SYSTEM, Runner
 
@@ -21,13 +20,12 @@ def sources(directory: Path) -> list[Path]:
 
 def fingerprint(directories: Sequence[Path], compiler: str) -> str:
     """A name for the result of compiling ``directories`` with the compiler that calls itself ``compiler``."""
-    digest = hashlib.sha256(compiler.encode())
-    for directory in directories:
-        for path in sources(directory):
-            data = path.read_bytes()
-            digest.update(f"\0{path.relative_to(directory)}\0{len(data)}\0".encode())
-            digest.update(data)
-    return digest.hexdigest()[:20]
+    files = (
+        (str(path.relative_to(directory)), path.read_bytes())
+        for directory in directories
+        for path in sources(directory)
+    )
+    return hashing.of_contents([(compiler, b""), *files])[:20]
 
 
 def _compile(directory: Path, out: Path, runner: Runner) -> None:

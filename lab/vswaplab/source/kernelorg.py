@@ -2,7 +2,6 @@
 """Fetch a kernel tarball from kernel.org, resuming what an earlier try left behind."""
 
 import contextlib
-import hashlib
 import http.client
 import re
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from vswaplab import hashing
 from vswaplab.errors import SourceError
 from vswaplab.progress import Progress
 
@@ -90,9 +90,8 @@ def _continue(url: str, partial: Path, progress: Progress) -> None:
 def _download(url: str, partial: Path, checksum: str, progress: Progress) -> None:
     """Make ``partial`` the whole, verified file; keeps what it has when the network fails."""
     _retried(url, lambda: _continue(url, partial, progress), "; run the command again to resume")
-    with partial.open("rb") as stream:
-        if hashlib.file_digest(stream, "sha256").hexdigest() == checksum:
-            return
+    if hashing.of_file(partial) == checksum:
+        return
     partial.unlink()
     raise SourceError(f"{url}: the checksum is wrong; what was fetched is removed, try again")
 

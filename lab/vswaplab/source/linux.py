@@ -7,7 +7,6 @@ and goes before everything else. ``$cache/source/linux-7.3.Y/`` is the unpacked,
 source; build trees share its files by hard links, so nothing may write to them in place.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -15,7 +14,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.errors import SourceError, ToolError, UsageError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
@@ -33,12 +32,6 @@ class Source:
     path: Path
     version: str
     sha256: str
-
-
-def sha256_of(path: Path) -> str:
-    """The checksum of a file, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def tarball_version(tarball: Path, runner: Runner = SYSTEM) -> str:
@@ -82,7 +75,7 @@ def store(tarball: Path, directory: Path, runner: Runner = SYSTEM) -> Source:
     sidecar = Path(f"{target}.sha256")
     with paths.atomic_file(target) as temporary:
         shutil.copyfile(tarball, temporary)
-        checksum = sha256_of(temporary)
+        checksum = hashing.of_file(temporary)
         sidecar.unlink(missing_ok=True)
     paths.write_file(sidecar, f"{checksum}  {target.name}\n".encode())
     return Source(target, version, checksum)
@@ -110,7 +103,7 @@ def cached(directory: Path) -> Source | None:
 
 
 def _damaged(source: Source) -> bool:
-    return sha256_of(source.path) != source.sha256
+    return hashing.of_file(source.path) != source.sha256
 
 
 def _override(text: str, directory: Path, runner: Runner) -> Source:

@@ -5,14 +5,13 @@
 is about the patches themselves and never part of a tree.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.errors import TreeError
 from vswaplab.proc import SYSTEM, Runner
 
@@ -55,11 +54,9 @@ def files(kernel: Path, under: str = "") -> Iterator[tuple[str, Path]]:
 
 def content_hash(kernel: Path, under: str = "") -> str:
     """A checksum over every name, mode and byte in kernel/ that ends up in a tree."""
-    digest = hashlib.sha256()
-    for name, path in files(kernel, under):
-        data = path.read_bytes()
-        digest.update(f"{name}\0{os.access(path, os.X_OK)}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
+    return hashing.of_contents(
+        (f"{name}\0{os.access(path, os.X_OK)}", path.read_bytes()) for name, path in files(kernel, under)
+    )
 
 
 def read_content(path: Path) -> Content:
@@ -154,9 +151,7 @@ def render(
 
 def overlay_hash(changes: Overlay) -> str:
     """A checksum over everything in an overlay."""
-    digest = hashlib.sha256()
-    for name, content in sorted(changes.items()):
-        data = content.data if content else b""
-        mode = content.mode if content else 0
-        digest.update(f"{name}\0{mode}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
+    return hashing.of_contents(
+        (f"{name}\0{content.mode if content else 0}", content.data if content else b"")
+        for name, content in sorted(changes.items())
+    )

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Other people's patch series: a directory of patches, applied in order to a base without writing there."""
 
-import hashlib
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.tree.overlay import GIT_ENV, Overlay, read_content
@@ -29,14 +28,10 @@ def fragments(path: Path) -> list[Path]:
 
 def content_hash(files: Sequence[Path]) -> str:
     """A checksum over the names and bytes of files."""
-    digest = hashlib.sha256()
-    for file in files:
-        data = file.read_bytes()
-        digest.update(f"{file.name}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
+    return hashing.of_contents((file.name, file.read_bytes()) for file in files)
 
 
-def _touched(patch: Path, runner: Runner) -> list[str]:
+def _touched(patch: Path) -> list[str]:
     """The files of the tree that a patch is about, old names and new ones."""
     names: dict[str, None] = {}
     for line in patch.read_text(errors="replace").splitlines():
@@ -69,7 +64,7 @@ def applied(files: Sequence[Path], base: Path, fixes: Overlay, runner: Runner = 
     with paths.scratch_dir() as scratch:
         environment = {**GIT_ENV, "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
         for patch in files:
-            for name in _touched(patch, runner):
+            for name in _touched(patch):
                 if name not in seen:
                     _bring(name, scratch, base, fixes)
                     seen[name] = None

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """A user's kernel source tree, copied before it is built: nothing is ever written into it."""
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
@@ -44,9 +43,7 @@ def copy(tree: Path, target: Path, *, runner: Runner = SYSTEM, progress: Progres
     What was built in ``target`` stays, so that make rebuilds only what an edit needs.
     """
     found = names(tree, runner)
-    digest = hashlib.sha256()
-    for name in found:
-        digest.update(f"{name}\0{_facts(tree / name)}\0".encode())
+    identity = hashing.of_text("".join(f"{name}\0{_facts(tree / name)}\0" for name in found))
     with paths.locked(target.with_name(f".{target.name}.lock")):
         listed = target / ".vswap-names"
         before = set(listed.read_text().split("\0")) if listed.is_file() else set()
@@ -61,4 +58,4 @@ def copy(tree: Path, target: Path, *, runner: Runner = SYSTEM, progress: Progres
             if not os.path.lexists(new) or _facts(new) != _facts(tree / name):
                 _copy_file(tree / name, new)
         paths.write_file(listed, "\0".join(found).encode())
-    return Tree(target, digest.hexdigest())
+    return Tree(target, identity)

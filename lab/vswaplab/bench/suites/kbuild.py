@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """A kernel build: the larger files of mm/, compiled with make -j in too little memory."""
 
-import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vswaplab import paths
+from vswaplab import hashing, paths
 from vswaplab.bench.suite import Metric, Program, Room, Suite, Unverified, timed
 from vswaplab.build import kbuild
 from vswaplab.errors import BuildError
@@ -66,7 +65,7 @@ def make_sources(out: Path, target: Path, runner: Runner) -> None:
         file = target / f"{name}.i"
         runner.run(["gcc", *every, "-w", "-E", "-P", "-o", str(file), source], cwd=out)
         runner.run(["gcc", *common, "-w", "-c", "-o", str(target / f"{name}.o"), file.name], cwd=target)
-        digest = hashlib.sha256((target / f"{name}.o").read_bytes()).hexdigest()
+        digest = hashing.of_file(target / f"{name}.o")
         sums.append(f"{digest}  {name}.o\n")
         (target / f"{name}.o").unlink()
     paths.write_file(target / "sums", "".join(sums).encode())
@@ -92,8 +91,8 @@ class Kbuild(Suite):
     def sources(self) -> Path:
         """Where the sources are: the files, their checksums, a makefile's rules."""
         kernel = kbuild.build("mainline", "um", "release")
-        text = f"2\0{FILES}\0{kbuild.compiler()}\0{hashlib.sha256(kernel.image.read_bytes()).hexdigest()}"
-        return paths.cache_dir() / "bench" / "kbuild" / hashlib.sha256(text.encode()).hexdigest()[:20]
+        text = f"2\0{FILES}\0{kbuild.compiler()}\0{hashing.of_file(kernel.image)}"
+        return paths.cache_dir() / "bench" / "kbuild" / hashing.of_text(text)[:20]
 
     def prepare(self) -> None:
         """Make the sources, once per base kernel and compiler."""
