@@ -12,6 +12,7 @@ from vswaplab import hashing, paths
 from vswaplab.bench import host
 from vswaplab.bench.kernels import Kernel
 from vswaplab.bench.plan import Plan
+from vswaplab.bench.row import Row
 from vswaplab.build import config
 from vswaplab.errors import UsageError
 
@@ -34,7 +35,7 @@ def _kernel(found: Kernel) -> dict[str, Any]:
 
 
 def document(
-    plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str], *, cases_left: int = 0,
+    plan: Plan, rows: Sequence[Row], argv: Sequence[str], *, cases_left: int = 0,
     against: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The whole document; see KEYS. Times are UTC.
@@ -54,8 +55,8 @@ def document(
         "order": list(plan.names),
         "cases_left": cases_left,
         "kernels": kernels,
-        "results": list(rows),
-        "against": against,
+        "results": [row.to_json() for row in rows],
+        "against": against and {**against, "results": [row.to_json() for row in against["results"]]},
     }
 
 
