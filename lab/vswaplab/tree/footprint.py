@@ -4,6 +4,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import PatchSet
+
+from vswaplab.errors import TreeError
 from vswaplab.tree import overlay
 from vswaplab.tree.overlay import PATCH
 
@@ -35,24 +39,18 @@ class Footprint:
 
 def changed_lines(patch: str) -> int:
     """Removed plus added lines of a unified diff, its headers left out."""
-    count = 0
-    in_hunk = False
-    for line in patch.splitlines():
-        if line.startswith("@@ "):
-            in_hunk = True
-        elif line.startswith("diff --git "):
-            in_hunk = False
-        elif in_hunk and line[:1] in ("-", "+"):
-            count += 1
-    return count
+    return sum(file.added + file.removed for file in PatchSet(patch))
 
 
 def per_file(kernel: Path) -> dict[str, int]:
-    """Lines by the name in kernel/: changed ones for a .patch, all of them for a file of ours."""
+    """Lines by the name in kernel/: changed ones for a .patch, all for a file of ours. Raises TreeError."""
     result = {}
     for name, path in overlay.files(kernel):
         text = path.read_text(errors="replace")
-        result[name] = changed_lines(text) if name.endswith(PATCH) else text.count("\n")
+        try:
+            result[name] = changed_lines(text) if name.endswith(PATCH) else text.count("\n")
+        except UnidiffParseError as error:
+            raise TreeError(f"kernel/{name} is not a patch: {error}") from error
     return result
 
 

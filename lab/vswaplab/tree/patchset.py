@@ -6,6 +6,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import PatchSet
+
 from vswaplab import hashing, paths
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
@@ -33,10 +36,12 @@ def content_hash(files: Sequence[Path]) -> str:
 
 def _touched(patch: Path) -> list[str]:
     """The files of the tree that a patch is about, old names and new ones."""
-    names: dict[str, None] = {}
-    for line in patch.read_text(errors="replace").splitlines():
-        if match := re.match(r"(?:---|\+\+\+) [ab]/([^\t]+)|rename (?:from|to) (.+)$", line):
-            names[(match[1] or match[2]).rstrip()] = None
+    try:
+        files = PatchSet(patch.read_text(errors="replace"))
+    except UnidiffParseError as error:
+        raise UsageError(f"{patch.name} is not a patch: {error}") from error
+    both = (name for file in files for name in (file.source_file, file.target_file))
+    names = dict.fromkeys(name[2:] for name in both if name.startswith(("a/", "b/")))
     if not names:
         raise UsageError(f"{patch.name} changes no file")
     if bad := [name for name in names if name.startswith("/") or ".." in Path(name).parts]:
