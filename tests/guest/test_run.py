@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 
 TOP = Path(__file__).parents[2]
 RUN = [sys.executable, "-m", "vswaplab", "run"]
