@@ -64,7 +64,7 @@ def parse_lab(arguments: list[str]) -> None:
     module = importlib.import_module(f"vswaplab.commands.{arguments[0]}")
     check = getattr(module, "_check", None)
     if check is not None:  # what can be wrong before anything is built
-        check(parsed)
+        check(parsed, bool(parsed.command)) if arguments[0] == "run" else check(parsed)
 
 
 def parse_make(arguments: list[str]) -> None:

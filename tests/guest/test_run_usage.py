@@ -267,7 +267,8 @@ def test_interrupted_demonstration_writes_what_is_complete(
 def test_sigint_is_not_ignored_in_the_background() -> None:
     script = (
         "import os, signal; from vswaplab import cli;"
-        "cli.run = lambda _argv: os.kill(os.getpid(), signal.SIGINT) or 0; raise SystemExit(cli.main([]))"
+        "cli.run = lambda _options: os.kill(os.getpid(), signal.SIGINT) or 0;"
+        "raise SystemExit(cli.main(['footprint']))"
     )
     command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", script]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)

@@ -102,6 +102,7 @@ int bench_chunk_out(struct bench_worker *w, unsigned int nr, swp_entry_t *entrie
 int bench_swap_out(struct bench_worker *w);
 int bench_swap_in(struct bench_worker *w);
 int bench_chunk_compress(struct bench_worker *w);
+int bench_compress(struct bench_worker *w);
 
 void bench_find_runs(struct bench_worker *w);
 swp_entry_t bench_entry(const struct bench_worker *w, unsigned long page);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Benchmark of the swap layer: what the compressor alone takes for the pages
- * that were stored. What "store" takes beyond that is the layer's.
- *
- * It is zswap's default compressor, called as zswap calls it.
+ * Benchmark of the swap layer: what the compressor alone takes for pages like
+ * those that are stored, in a pass of its own. What "store" takes beyond that is
+ * the layer's, if zswap uses its default compressor.
  */
 #include <crypto/acompress.h>
 #include <linux/err.h>
@@ -23,16 +22,21 @@ static int compress_page(struct acomp_req *req, struct page *page, void *buffer)
 	return crypto_acomp_compress(req);
 }
 
-/* As stored by now: a page that does not compress does not count as failed. */
-static void compress_chunk(struct bench_worker *w, struct acomp_req *req, void *buffer)
+/* That a page does not compress is no failure. */
+static int compress_chunk(struct bench_worker *w, struct acomp_req *req, void *buffer)
 {
 	unsigned int i, j;
+	int err = 0;
 
 	phase_start(w);
-	for (i = 0; i < w->nr_folios; i++)
-		for (j = 0; j < 1U << w->b->order; j++)
-			compress_page(req, folio_page(w->folios[i], j), buffer);
+	for (i = 0; i < w->nr_folios && !err; i++)
+		for (j = 0; j < 1U << w->b->order && !err; j++) {
+			err = compress_page(req, folio_page(w->folios[i], j), buffer);
+			if (err == -ENOSPC)
+				err = 0;
+		}
 	phase_end(w, COMPRESS, w->nr_folios << w->b->order);
+	return err ? bench_fail(w, err, "crypto_acomp_compress") : 0;
 }
 
 /* Compress the pages of a chunk, and drop what comes of it. */
@@ -41,15 +45,20 @@ int bench_chunk_compress(struct bench_worker *w)
 	void *buffer = kmalloc(PAGE_SIZE, GFP_KERNEL);
 	struct crypto_acomp *acomp;
 	struct acomp_req *req = NULL;
+	int err;
 
-	acomp = crypto_alloc_acomp(CONFIG_ZSWAP_COMPRESSOR_DEFAULT, 0, 0);
+	/* One that is done when it returns. */
+	acomp = crypto_alloc_acomp(CONFIG_ZSWAP_COMPRESSOR_DEFAULT, 0, CRYPTO_ALG_ASYNC);
 	if (!IS_ERR(acomp))
 		req = acomp_request_alloc(acomp);
 	if (buffer && req)
-		compress_chunk(w, req, buffer);
+		err = compress_chunk(w, req, buffer);
+	else
+		err = bench_fail(w, IS_ERR(acomp) ? PTR_ERR(acomp) : -ENOMEM,
+				 "crypto_alloc_acomp");
 	acomp_request_free(req);
 	if (!IS_ERR(acomp))
 		crypto_free_acomp(acomp);
 	kfree(buffer);
-	return req ? 0 : bench_fail(w, -ENOMEM, "crypto_alloc_acomp");
+	return err;
 }

@@ -196,8 +196,6 @@ int bench_chunk_out(struct bench_worker *w, unsigned int nr, swp_entry_t *entrie
 			err = chunk_evict(w, entries);
 		memalloc_noreclaim_restore(flags);
 	}
-	if (!err && w->b->op == OP_SWAP)
-		err = bench_chunk_compress(w);
 	chunk_drop(w);
 	return err;
 }
@@ -208,6 +206,27 @@ unsigned int bench_chunk_size(const struct bench_worker *w)
 	unsigned long left = (w->b->pages >> w->b->order) - w->nr_out;
 
 	return min(left, CHUNK_PAGES >> w->b->order);
+}
+
+/* Compress as much as is swapped out, without swapping it. */
+int bench_compress(struct bench_worker *w)
+{
+	unsigned int nr;
+	int err = bench_barrier(w);
+
+	w->nr_out = 0;
+	while (!err && (nr = bench_chunk_size(w))) {
+		err = chunk_make(w, nr);
+		if (!err)
+			err = bench_chunk_compress(w);
+		chunk_drop(w);
+		w->nr_out += nr;
+		if (!err && READ_ONCE(w->b->stop))
+			err = -EINTR;
+		cond_resched();
+	}
+	w->nr_out = 0;
+	return err;
 }
 
 /* Swap everything out. */

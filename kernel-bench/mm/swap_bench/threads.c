@@ -56,6 +56,8 @@ static void worker_round(struct bench_worker *w)
 			err = bench_swap_in(w);
 	}
 	bench_put_rest(w);
+	if (!err && w->b->op == OP_SWAP)
+		bench_compress(w);
 }
 
 static int worker_main(void *data)
