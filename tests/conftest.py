@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab import build, progress, workloads
-from vswaplab.build import BuiltKernel
+from vswaplab import progress
+from vswaplab.build import kbuild, workloads
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import VswapError
 
 # A shell ignores Ctrl-C in what it starts in the background, and so would the programs under test.
@@ -53,7 +54,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     try:
         for names in wanted_kernels(session.items):
             with progress.shown() as shown:
-                build.build(*names, progress=shown)
+                kbuild.build(*names, progress=shown)
     except VswapError as error:
         pytest.exit(f"{error}", returncode=error.exit_code)
     if session.config.getoption("build_only"):
@@ -69,7 +70,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def built_kernel() -> Callable[[str, str, str], BuiltKernel]:
     """Build a kernel, or return the one built before from the same inputs."""
-    return lambda kernel, arch, flavour: build.build(kernel, arch, flavour)
+    return lambda kernel, arch, flavour: kbuild.build(kernel, arch, flavour)
 
 
 @pytest.fixture(scope="session")

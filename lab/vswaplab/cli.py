@@ -3,43 +3,28 @@
 
 import argparse
 import importlib
-import importlib.util
 import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from vswaplab.errors import UsageError, VswapError
 
-
-@dataclass(frozen=True)
-class Command:
-    """A subcommand; vswaplab.commands.NAME has add_arguments(parser) and main(args)."""
-
-    name: str
-    help: str
-
-    @property
-    def module(self) -> str:
-        """The name of the module that implements it, imported only when it is used."""
-        return f"vswaplab.commands.{self.name}"
-
-
-COMMANDS = (
-    Command("run", "boot a small machine and run the demonstration, or a program of yours, in it"),
-    Command("test", "build what the tests need and run them"),
-    Command("fetch", "get the kernel source the project is based on"),
-    Command("tree", "make a kernel tree to work in; export edits from it; write a patch series"),
-    Command("build", "build kernels"),
-    Command("bench", "measure kernels side by side"),
-    Command("report", "compare two benchmark runs, render one again, or write the page of results"),
-    Command("footprint", "count the lines changed in the base kernel and the lines of our own"),
-    Command("codediff", "list the functions whose compiled code differs from mainline's"),
-)
+COMMANDS = {
+    "run": "boot a small machine and run the demonstration, or a program of yours, in it",
+    "test": "build what the tests need and run them",
+    "fetch": "get the kernel source the project is based on",
+    "tree": "make a kernel tree to work in; export edits from it; write a patch series",
+    "build": "build kernels",
+    "bench": "measure kernels side by side",
+    "report": "compare two benchmark runs, render one again, or write the page of results",
+    "footprint": "count the lines changed in the base kernel and the lines of our own",
+    "codediff": "list the functions whose compiled code differs from mainline's",
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,6 +33,33 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing the usage and leaving."""
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+class CommandParser(Parser):
+    """The parser of a subcommand; vswaplab.commands.NAME has add_arguments(parser) and main(args).
+
+    The module is imported when the command is used, so that none waits for what others need.
+    """
+
+    def __init__(self, *, command: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._command = command
+
+    # The signature is argparse's own, with its overloads for other kinds of namespaces left out.
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Declare the command's options, then parse them."""
+        module = importlib.import_module(f"vswaplab.commands.{self._command}")
+        self.description = module.__doc__
+        self.set_defaults(run_command=module.main)
+        module.add_arguments(self)
+        found, rest = super().parse_known_args(args, namespace)
+        if hasattr(module, "REST"):  # what it does not know is for another program
+            setattr(found, module.REST, rest)
+        elif rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, []
 
 
 class Terminated(KeyboardInterrupt):
@@ -62,75 +74,62 @@ def _terminate(number: int, _frame: FrameType | None) -> None:
     raise Terminated(number)
 
 
-def available() -> list[Command]:
-    """The subcommands whose module exists."""
-    return [command for command in COMMANDS if importlib.util.find_spec(command.module)]
-
-
-def _top_parser(commands: Sequence[Command]) -> Parser:
-    width = max((len(command.name) for command in commands), default=0)
-    lines = [f"  {command.name:<{width}}  {command.help}" for command in commands]
+def _parser() -> Parser:
     parser = Parser(
         prog="vswap",
         description="A virtual swap space for Linux, and the lab to build, boot and test it.",
-        epilog="commands:\n" + "\n".join(lines) + "\n\n'vswap COMMAND --help' says more.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="'vswap COMMAND --help' says more.",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="print every command that is run")
-    parser.add_argument("command", metavar="COMMAND", help="one of the list below")
-    parser.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="its own options")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print commands that are run, and tracebacks")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
+    )
+    for name, what in COMMANDS.items():
+        commands.add_parser(
+            name, command=name, help=what, allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
     return parser
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run one subcommand; returns its exit code. Raises VswapError and KeyboardInterrupt."""
-    commands = available()
-    options = _top_parser(commands).parse_args(argv)
-    found = [command for command in commands if command.name == options.command]
-    if not found:
-        names = ", ".join(command.name for command in commands)
-        raise UsageError(f"no command {options.command!r}; there are: {names}")
-    logging.basicConfig(
-        level=logging.INFO if options.verbose else logging.WARNING, format="%(message)s", stream=sys.stderr
-    )
-    module = importlib.import_module(found[0].module)
-    parser = Parser(prog=f"vswap {found[0].name}", description=module.__doc__, allow_abbrev=False)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    module.add_arguments(parser)
-    if hasattr(module, "REST"):  # what it does not know is for another program
-        args, rest = parser.parse_known_args(options.arguments)
-        setattr(args, module.REST, rest)
-    else:
-        args = parser.parse_args(options.arguments)
-    code: int = module.main(args)
+def run(options: argparse.Namespace) -> int:
+    """Run the subcommand; returns its exit code. Raises VswapError and KeyboardInterrupt."""
+    level = logging.INFO if options.verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(message)s", stream=sys.stderr)
+    code: int = options.run_command(options)
     sys.stdout.flush()
     return code
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command line and turn every failure into one line on stderr and a code."""
+    """Run the command line and turn every failure into one line on stderr and a code.
+
+    With --verbose the traceback of what failed goes before that line.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so a shell starts what is in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    verbose = False
     try:
-        return run(argv)
-    except VswapError as error:
+        options = _parser().parse_args(argv)
+        verbose = options.verbose
+        return run(options)
+    except (VswapError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader of our output went away (for example "| head"); say nothing more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+        if verbose:
+            traceback.print_exc()
         print(f"vswap: {error}", file=sys.stderr)
-        return error.exit_code
+        return error.exit_code if isinstance(error, VswapError) else 1
     except Terminated as error:
         print("vswap: terminated", file=sys.stderr)
         return 128 + error.number
     except KeyboardInterrupt:
         print("vswap: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader of our output went away (for example "| head"); say nothing more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except OSError as error:
-        print(f"vswap: {error}", file=sys.stderr)
-        return 1
 
 
 def entry() -> NoReturn:

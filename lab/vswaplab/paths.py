@@ -34,7 +34,7 @@ def kernel_dir() -> Path:
 
 def bench_kernel_dir() -> Path:
     """The same for what the flavour "bench" adds to every kernel: the in-kernel benchmark."""
-    return repo_root() / "bench" / "kernel"
+    return repo_root() / "kernel-bench"
 
 
 def configs_dir() -> Path:
@@ -43,8 +43,13 @@ def configs_dir() -> Path:
 
 
 def workloads_dir() -> Path:
-    """The sources of the programs that run in a guest."""
+    """The sources of the programs that scripts run in a guest."""
     return repo_root() / "workloads"
+
+
+def guest_init_dir() -> Path:
+    """The sources of a guest's first process."""
+    return repo_root() / "guest" / "init"
 
 
 @contextlib.contextmanager

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from vswaplab.bench import suites
-from vswaplab.bench.engine import Plan
-from vswaplab.bench.plan import Case, Options, Turn
-from vswaplab.bench.round import Kernel, Outcome
-from vswaplab.build import BuiltKernel
+from vswaplab.bench.case import Case, Options, Turn
+from vswaplab.bench.kernels import Kernel
+from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.plan import Plan
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec
 
 CASE = Case("usemem1", "zswap", "memcg")

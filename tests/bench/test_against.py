@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from tests.bench import fakes
-from vswaplab import cli, workloads
-from vswaplab.bench import against, check, compare, display, document, html, plan, results, round
+from vswaplab import cli
+from vswaplab.bench import against, check, compare, display, document, html, plan, results, round, selection
 from vswaplab.bench.against import MEASURED, Reference
+from vswaplab.bench.case import Case, Options
 from vswaplab.bench.judge import judge
-from vswaplab.bench.plan import Case, Options, Selection
+from vswaplab.bench.selection import Selection
 from vswaplab.bench.setup import ROOMY
+from vswaplab.build import workloads
 from vswaplab.commands import bench
 from vswaplab.errors import UsageError
 
@@ -133,7 +135,7 @@ def test_an_unfinished_reference_is_not_compared_with(tmp_path: Path) -> None:
 
 
 def test_more_comparisons_need_more_rounds() -> None:
-    cases = plan.cases(Selection(["usemem1"], ["zswap"], ["global"]), "um")
+    cases = selection.cases(Selection(["usemem1"], ["zswap"], ["global"]), "um")
     found = against.with_reference(cases, ZRAM)
     compared = [case for case, _ in against.pairs(found, ZRAM)]
     assert compared == cases and check.comparisons(found, 2) == 8 and check.comparisons(found, 2, compared) == 16

@@ -90,17 +90,20 @@ def test_rows_leave_the_warm_up_out(tmp_path: Path) -> None:
     with state.opened(made.identity()) as kept:
         rounds = engine.run(made, kept, fakes.Guests(), fakes.Silent())
     rows = results.rows(made.cases, rounds, made.names, made.options.warmup)
-    free = next(row for row in rows if row["metric"] == "free latency")
-    assert free["kernels"]["mainline"]["n"] == 5
+    free = next(row for row in rows if row.metric == "free latency")
+    assert free.kernels["mainline"].n == 5
     # turns 4, 5, 8, 9, 12 of mainline, 3, 6, 7, 10, 11 of vswap: the guest adds its number
-    assert free["kernels"]["mainline"]["values"] == [1004, 1005, 1008, 1009, 1012]
-    assert free["kernels"]["vswap"]["values"] == [603, 606, 607, 610, 611]
-    assert free["ratio"] == pytest.approx(607 / 1008, rel=1e-5)
-    assert free["verdict"] == "better" and free["ci95"][0] < free["ratio"] < free["ci95"][1]
-    assert (free["p"], free["p_holm"]) == (pytest.approx(2 / 252, rel=1e-5), pytest.approx(4 * 2 / 252, rel=1e-5))
-    assert free["vmstat"]["vswap"]["zswpout"] == 100
+    assert free.kernels["mainline"].values == [1004, 1005, 1008, 1009, 1012]
+    assert free.kernels["vswap"].values == [603, 606, 607, 610, 611]
+    compared = free.compared
+    assert compared.verdict == "better" and compared.ratio and compared.ci95
+    assert compared.ratio == pytest.approx(607 / 1008, rel=1e-5)
+    assert compared.ci95[0] < compared.ratio < compared.ci95[1]
+    assert compared.p == pytest.approx(2 / 252, rel=1e-5)
+    assert compared.p_holm == pytest.approx(4 * 2 / 252, rel=1e-5)
+    assert free.vmstat["vswap"]["zswpout"] == 100
     assert {"suite", "setup", "pressure", "metric", "unit", "lower_is_better", "kernels", "ratio", "ci95"} <= set(
-        free
+        free.to_json()
     )
 
 
@@ -119,9 +122,9 @@ def test_a_kernel_that_hangs_is_given_up(tmp_path: Path) -> None:
         rounds = engine.run(made, kept, boot, fakes.Silent())
     assert (len(hung), len(good.specs), len(rounds)) == (engine.GIVE_UP, 5, 10)
     row = results.rows(made.cases, rounds, made.names, made.options.warmup)[0]
-    assert row["status"] == row["kernels"]["mainline"]["status"] == "timeout"
-    assert row["kernels"]["mainline"]["failures"] == [
+    assert row.status == row.kernels["mainline"].status == "timeout"
+    assert row.kernels["mainline"].failures == [
         "timeout: not finished in time (1 of 4)",
         "timeout: not run again after: not finished in time (3 of 4)",
     ]
-    assert (row["kernels"]["mainline"]["n"], row["kernels"]["vswap"]["n"]) == (0, 4)
+    assert (row.kernels["mainline"].n, row.kernels["vswap"].n) == (0, 4)

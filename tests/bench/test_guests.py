@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from vswaplab.bench import check, round
-from vswaplab.bench.plan import Case, Options
-from vswaplab.build import BuiltKernel
+from vswaplab.bench.case import Case, Options
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 
 pytestmark = [pytest.mark.kernel("vswap", "um", "release"), pytest.mark.kernel("mainline", "um", "release")]

@@ -2,14 +2,15 @@
 """The permutation test, its correction, and what a report may claim."""
 
 import math
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from vswaplab.bench import check, judge, permutation, plan
+from vswaplab.bench import check, judge, permutation, selection
 from vswaplab.bench.permutation import ALPHA, holm, p_value
-from vswaplab.bench.plan import QUICK, Selection
+from vswaplab.bench.row import Entry, Row
+from vswaplab.bench.selection import QUICK, Selection
 
 
 @pytest.mark.parametrize("rounds", [3, 5, 7, 10])
@@ -48,16 +49,17 @@ def test_holm() -> None:
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
 
 
-def row(values: list[float], base: list[float], **changes: Any) -> dict[str, Any]:
+def row(values: list[float], base: list[float], deterministic: bool = False) -> Row:
     """A row as results.py makes it, before it has a verdict."""
 
-    def entry(found: list[float]) -> dict[str, float]:
-        return {"mean": float(np.mean(found)), "median": float(np.median(found))}
+    def entry(found: list[float]) -> Entry:
+        return Entry(len(found), float(np.mean(found)), 0.0, float(np.median(found)), "ok", [], found)
 
-    return {
-        "base": "a", "other": "b", "kernels": {"a": entry(base), "b": entry(values)}, "lower_is_better": True,
-        "deterministic": False, "ratios": {"b": judge.compared(values, base)}, **changes,
-    }  # fmt: skip
+    return Row(
+        "suite", "zswap", "memcg", "time", "s", lower_is_better=True,
+        kernels={"a": entry(base), "b": entry(values)}, ratios={"b": judge.compared(values, base)},
+        base="a", other="b", deterministic=deterministic, status="ok", published={}, options={}, vmstat={},
+    )  # fmt: skip
 
 
 LOW, HIGH = [1.0, 2.0, 3.0, 4.0, 5.0], [11.0, 12.0, 13.0, 14.0, 15.0]
@@ -68,17 +70,17 @@ def test_the_verdict_depends_on_how_many_there_are() -> None:
     for count, said in ((6, "better"), (7, "no difference measured")):
         rows = [row(LOW, HIGH) for _ in range(count)]
         judge.judge(rows)
-        assert {entry["verdict"] for entry in rows} == {said}
-        assert rows[0]["p"] == pytest.approx(2 / 252, rel=1e-5)
-        assert rows[0]["p_holm"] == pytest.approx(count * 2 / 252, rel=1e-5)
+        assert {entry.compared.verdict for entry in rows} == {said}
+        assert rows[0].compared.p == pytest.approx(2 / 252, rel=1e-5)
+        assert rows[0].compared.p_holm == pytest.approx(count * 2 / 252, rel=1e-5)
 
 
 def test_rows_that_are_not_tested_cost_nothing() -> None:
     few, once = row(LOW[:4], HIGH), row(LOW[:1], HIGH[:1], deterministic=True)
     rows = [*(row(LOW, HIGH) for _ in range(6)), few, once]
     judge.judge(rows)
-    assert [entry["verdict"] for entry in rows] == ["better"] * 6 + ["too few rounds", "one round"]
-    assert few["ci95"] is None and few["p_holm"] is None and few["ratio"] is not None
+    assert [entry.compared.verdict for entry in rows] == ["better"] * 6 + ["too few rounds", "one round"]
+    assert few.compared.ci95 is None and few.compared.p_holm is None and few.compared.ratio is not None
 
 
 def test_one_outlier_is_no_difference() -> None:
@@ -86,9 +88,10 @@ def test_one_outlier_is_no_difference() -> None:
     slow = [*(10.0 - n / 100 for n in range(9)), 1e6]
     base = [11.0 + n / 100 for n in range(10)]
     found = row(slow, base)
-    found["ratios"]["b"]["p"] = 0.001
+    found.ratios["b"] = replace(found.ratios["b"], p=0.001)
     judge.judge([found])
-    assert found["ratio"] < 1 and found["verdict"] == "no difference measured"
+    assert found.compared.ratio and found.compared.ratio < 1
+    assert found.compared.verdict == "no difference measured"
 
 
 def test_how_many_rounds_it_takes() -> None:
@@ -99,8 +102,6 @@ def test_how_many_rounds_it_takes() -> None:
 
 def test_the_report_says_why_nothing_is_claimed() -> None:
     rows = [row(LOW, HIGH) for _ in range(7)]
-    for entry in (found for made in rows for found in made["kernels"].values()):
-        entry["n"] = 5
     assert judge.note(rows[:6]) is None and judge.note([]) is None
     assert "7 comparisons need 6 rounds" in (judge.note(rows) or "")
 
@@ -108,11 +109,12 @@ def test_the_report_says_why_nothing_is_claimed() -> None:
 def test_how_many_comparisons_there_are() -> None:
     """The quick suite on two kernels is made for seven rounds."""
     quick, full = (
-        plan.cases(Selection(quick=quick, page_clusters=plan.PAGE_CLUSTERS), "um") for quick in (True, False)
+        selection.cases(Selection(quick=quick, page_clusters=selection.PAGE_CLUSTERS), "um")
+        for quick in (True, False)
     )
     assert len(quick) == 2 * len(QUICK)
     assert permutation.rounds_needed(check.comparisons(quick, 2)) == 7
     assert permutation.rounds_needed(check.comparisons(full, 2)) == 9
     assert check.comparisons(full, 3) == 2 * check.comparisons(full, 2) and check.comparisons(full, 1) == 0
-    once = plan.cases(Selection(["metadata"]), "um")
+    once = selection.cases(Selection(["metadata"]), "um")
     assert check.comparisons(once, 2) == 0, "what does not vary needs no verdict"

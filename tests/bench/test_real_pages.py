@@ -10,7 +10,7 @@ import pytest
 
 from vswaplab import paths
 
-SOURCE = paths.repo_root() / "bench/kernel/mm/swap_bench/real.c"
+SOURCE = paths.repo_root() / "kernel-bench/mm/swap_bench/real.c"
 HEADERS = {
     "types.h": "#include <stdint.h>\ntypedef uint64_t u64;\ntypedef uint32_t u32;\n",
     "string.h": "#include <string.h>\n#define strscpy(to, from) strcpy(to, from)\n",

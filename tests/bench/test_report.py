@@ -13,8 +13,9 @@ import pytest
 from tests.bench import fakes
 from vswaplab import cli, paths
 from vswaplab.bench import compare, display, document, host, html, plan, results
-from vswaplab.bench.plan import Case
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.case import Case
+from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.row import Row
 from vswaplab.errors import UsageError
 
 BAD = Case("exit", "zswap", "memcg")
@@ -67,22 +68,24 @@ def test_the_page_shows_what_was_published(tmp_path: Path) -> None:
 
 def test_the_tuned_page_cluster_is_the_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = made(tmp_path, cases=[replace(fakes.CASE, page_cluster=value) for value in (3, 0)])
-    first, rest = results.headline(content["results"])
-    assert [{entry["options"]["page_cluster"] for entry in part} for part in (first, rest)] == [{0}, {3}]
+    rows = [Row.from_json(entry) for entry in content["results"]]
+    first, rest = results.headline(rows)
+    assert [{entry.options["page_cluster"] for entry in part} for part in (first, rest)] == [{0}, {3}]
     page = html.page(content)
     summary, others = page.split("Other values of vm.page-cluster")
     assert "page-cluster 0" in summary and "page-cluster 3" not in summary.split("<h2>Summary")[1]
     assert "page-cluster 3" in others
     for text in ("<b>3</b><span>better</span>", "<b>1</b><span>worse</span>"):
         assert text in page, "the tiles count the headline alone: its four rows"
-    display.show(content["results"], content["order"])
+    display.show(rows, content["order"])
     out = capsys.readouterr().out
     assert out.index("page-cluster 0") < out.index("page-cluster 3")
 
 
 def test_without_the_tuned_one_everything_is_the_headline(tmp_path: Path) -> None:
     content = made(tmp_path, cases=[replace(fakes.CASE, page_cluster=3)])
-    assert results.headline(content["results"]) == (content["results"], [])
+    rows = [Row.from_json(entry) for entry in content["results"]]
+    assert results.headline(rows) == (rows, [])
     assert "Other values" not in html.page(content) and "page-cluster 3" in html.page(content)
 
 
@@ -108,6 +111,11 @@ def test_the_page_escapes_what_it_is_told(tmp_path: Path) -> None:
     content = made(tmp_path)
     content["results"][-1]["kernels"]["mainline"]["failures"] = ["<script>alert(1)</script>"]
     assert "<script" not in html.page(content)
+
+
+def test_a_row_comes_back_from_json(tmp_path: Path) -> None:
+    for entry in made(tmp_path)["results"]:
+        assert Row.from_json(json.loads(json.dumps(entry))).to_json() == entry
 
 
 def test_the_same_data_gives_the_same_page(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.bench import fakes
 from vswaplab import cli, paths
 from vswaplab.bench import document, plan, results, resultspage
 from vswaplab.bench import sources as kernel_sources
-from vswaplab.bench.plan import Case
+from vswaplab.bench.case import Case
 from vswaplab.errors import UsageError
 
 SOURCE = "kernel/mm/vswap/a.c"

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from tests.bench import fakes
-from vswaplab.bench import counters, round, suites
+from vswaplab.bench import counters, outcome, suites
 from vswaplab.guest import GuestResult
 
 USEMEM = suites.find("usemem1")
 
 
 def test_a_good_round() -> None:
-    found = round.outcome(USEMEM, fakes.ended(fakes.usemem_files()))
+    found = outcome.of(USEMEM, fakes.ended(fakes.usemem_files()))
     assert found.status == "ok" and found.reason == ""
     assert found.metrics == {"throughput": 50.0, "free latency": 1000.0, "real": 2.0, "sys": 1.5}
     assert found.counters["zswpout"] == 100 and found.counters["allocstall"] == 5
@@ -37,7 +37,7 @@ def test_a_good_round() -> None:
     ],
 )
 def test_what_can_go_wrong(result: GuestResult, status: str, said: str) -> None:
-    found = round.outcome(USEMEM, result)
+    found = outcome.of(USEMEM, result)
     assert found.status == status and said in found.reason and found.metrics == {}
 
 
@@ -54,7 +54,7 @@ def test_what_can_go_wrong(result: GuestResult, status: str, said: str) -> None:
     ],
 )
 def test_a_result_that_is_no_result(changes: dict[str, Any]) -> None:
-    found = round.outcome(USEMEM, fakes.ended(fakes.usemem_files(**changes)))
+    found = outcome.of(USEMEM, fakes.ended(fakes.usemem_files(**changes)))
     assert found.status == "failed" and found.reason and found.metrics == {}
 
 

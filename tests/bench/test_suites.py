@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from vswaplab.bench import suites
-from vswaplab.bench.guest import redis_values, sqlite_queries
 from vswaplab.bench.suite import Room, Unverified
 from vswaplab.bench.suites import kbuild
+from vswaplab.guestprograms import redis_client, sqlite_queries
 
 TIME = json.dumps({"seconds": 2.0, "user_seconds": 0.5, "sys_seconds": 1.5, "exit_code": 0, "signal": 0})
 PERCENTILES = {"p50_us": 1.0, "p90_us": 2.0, "p99_us": 3.0, "p99_9_us": 4.0}
@@ -144,14 +144,15 @@ def test_sqlite_program_verifies(tmp_path: Path) -> None:
     assert sqlite_queries.query(database, 1000, 50)["wrong"] == 50
 
 
-def test_redis_values_are_of_their_size_and_differ() -> None:
-    values = {redis_values.value(number) for number in random.Random(1).sample(range(10**6), 500)}
-    assert len(values) == 500 and {len(value) for value in values} == {redis_values.VALUE}
-    assert redis_values.key(7) == b"key:000000000007"
+def test_redis_client_are_of_their_size_and_differ() -> None:
+    kind = redis_client.BenchmarkValues()
+    values = {kind.value(number) for number in random.Random(1).sample(range(10**6), 500)}
+    assert len(values) == 500 and {len(value) for value in values} == {kind.size}
+    assert kind.key(7) == b"key:000000000007"
 
 
 def test_guest_programs_run_without_the_package() -> None:
-    for module in (redis_values, sqlite_queries):
+    for module in (redis_client, sqlite_queries):
         argv = [sys.executable, "-I", "-S", str(module.__file__)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
         assert "IndexError" in done.stderr, "it got as far as its arguments"

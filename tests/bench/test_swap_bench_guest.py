@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vswaplab.bench import swapbench
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 
 Boot = Callable[..., GuestResult]

@@ -8,12 +8,13 @@ import pytest
 
 from tests.bench import fakes
 from tests.lab.fakes import kernel_base, write_tree
-from vswaplab import cli, patchset, usertree
-from vswaplab.bench import check, host, kernel, round
-from vswaplab.bench.kernel import Choice
-from vswaplab.bench.plan import Case, Options
+from vswaplab import cli
+from vswaplab.bench import check, host, kernels, round
+from vswaplab.bench.case import Case, Options
+from vswaplab.bench.kernels import Choice
 from vswaplab.errors import ToolError, UsageError
 from vswaplab.guest import GuestResult, GuestSpec
+from vswaplab.tree import patchset, usertree
 
 PATCH = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n line 1\n-line 2\n+line two\n line 3\n"
 
@@ -115,16 +116,16 @@ def test_a_compressor_that_a_kernel_lacks(tmp_path: Path) -> None:
 def test_kinds_of_kernels(tmp_path: Path) -> None:
     write_tree(tmp_path, {"tree/MAINTAINERS": "", "tree/Kbuild": "", "series/0001-a.patch": PATCH})
     (tmp_path / "vmlinux").write_bytes(b"\x7fELF")
-    kinds = {name: kernel.parse(f"x={tmp_path / name}").kind for name in ("tree", "series", "vmlinux")}
+    kinds = {name: kernels.parse(f"x={tmp_path / name}").kind for name in ("tree", "series", "vmlinux")}
     assert kinds == {"tree": "tree", "series": "patches", "vmlinux": "image"}
     (tmp_path / "text").write_text("no kernel")
     with pytest.raises(UsageError, match="neither"):
-        kernel.parse(f"x={tmp_path / 'text'}")
+        kernels.parse(f"x={tmp_path / 'text'}")
     (tmp_path / "vmlinux").chmod(0o755)
     image = Choice("x", "image", tmp_path / "vmlinux")
-    assert kernel.get(image, "um", "release").image == tmp_path / "vmlinux"
+    assert kernels.get(image, "um", "release").image == tmp_path / "vmlinux"
     with pytest.raises(UsageError, match="x86_64"):
-        kernel.get(image, "x86_64", "release")
+        kernels.get(image, "x86_64", "release")
 
 
 def test_patches_apply_in_order_and_the_base_is_not_touched(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def words(line: str) -> tuple[dict[str, str], list[str]]:
 
 def lab_parser(name: str) -> argparse.ArgumentParser:
     """The parser of a subcommand of ./vswap, as cli.run() makes it."""
-    module = importlib.import_module(next(command.module for command in cli.COMMANDS if command.name == name))
+    module = importlib.import_module(f"vswaplab.commands.{name}")
     found = cli.Parser(prog=f"vswap {name}", allow_abbrev=False)
     module.add_arguments(found)
     return found
@@ -59,12 +59,12 @@ def parse_lab(arguments: list[str]) -> None:
     """Raises UsageError, or ends with 0 after --help."""
     if arguments == ["--help"]:
         return
-    assert arguments[0] in {command.name for command in cli.available()}, f"no command {arguments[0]}"
+    assert arguments[0] in cli.COMMANDS, f"no command {arguments[0]}"
     parsed = lab_parser(arguments[0]).parse_args(arguments[1:])
     module = importlib.import_module(f"vswaplab.commands.{arguments[0]}")
     check = getattr(module, "_check", None)
     if check is not None:  # what can be wrong before anything is built
-        check(parsed)
+        check(parsed, bool(parsed.command)) if arguments[0] == "run" else check(parsed)
 
 
 def parse_make(arguments: list[str]) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.common import Boot, script
-from vswaplab import workloads
-from vswaplab.build import BuiltKernel
+from vswaplab.build import workloads
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 
 LOOKUP = "swap_cache_get_folio"  # with everything that finds the cluster inlined
 MEMORY = re.compile(r"-?(?:0x[0-9a-f]+)?\(%[^)]*\)")

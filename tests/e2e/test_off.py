@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer, fields, number
-from vswaplab import build
+from vswaplab.tree import buildtree
 
 # What makes sense without virtual swap is the same on both.
 KERNELS = [
@@ -128,7 +128,7 @@ def test_swapoff_and_zswap_change_under_load(boot_guest: Boot, kernel: str, flav
 )
 def test_not_offered(tmp_path: Path, make: list[str], without: str) -> None:
     """olddefconfig drops the option where it makes no sense, and keeps it elsewhere."""
-    tree = build.source_tree("vswap").path
+    tree = buildtree.source_tree("vswap").path
     wanted = ["CONFIG_MMU", "CONFIG_BLOCK", "CONFIG_SWAP", "CONFIG_ZSWAP", "CONFIG_VSWAP"]
 
     def offered(names: list[str]) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from vswaplab import disasm, paths
-from vswaplab.build import BuiltKernel
+from vswaplab import paths
+from vswaplab.build import disasm
+from vswaplab.build.kbuild import BuiltKernel
 
 REQUEST = "the allocator takes a request, which names the folio, instead of the folio"
 STATIC = "no longer static, so that it is not compiled into its callers"

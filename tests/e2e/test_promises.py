@@ -174,3 +174,39 @@ def test_without_a_usable_device_what_does_not_compress_stays(boot_guest: Boot, 
     assert stat["zswap_incomp"] == 0 and stat["pswpout"] == 0 and stat["zswapped"] > 4 * MIB
     assert "vswap_refused" in stat, "memory.stat has no line vswap_refused"
     assert 4 * MIB < stat["vswap_refused"] <= 9 * MIB
+
+
+# A page is paged out, which finds that there is room; at once the limit is written, and more pages follow.
+AT_ONCE = """
+import mmap, os, sys
+PAGEOUT, N, group = 21, 31, "/sys/fs/cgroup/a/"
+def out():
+    with open(group + "memory.stat") as lines:
+        return sum(int(line.split()[1]) for line in lines if line.startswith(("zswpout ", "swpout_zero ")))
+memory = mmap.mmap(-1, (N + 1) * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+limit = os.open(group + "memory.swap.max", os.O_WRONLY)
+first = more = 0
+for turn in range(100):
+    for page in range(N + 1):
+        memory[page * 4096 : (page + 1) * 4096] = bytes([turn, page]) * 2048
+    before = out()
+    memory.madvise(PAGEOUT, 0, 4096)
+    os.pwrite(limit, b"0", 0)
+    middle = out()
+    memory.madvise(PAGEOUT, 4096, N * 4096)
+    first, more = first + middle - before, more + out() - middle
+    os.pwrite(limit, b"max", 0)
+    assert all(memory[page * 4096 : (page + 1) * 4096] == bytes([turn, page]) * 2048 for page in range(N + 1))
+print(first, more)
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_swap_max_zero_holds_at_once(boot_guest: Boot) -> None:
+    """What was found a moment ago to have room is not swapped after the limit was written."""
+    script = f"""
+cat > /run/at_once.py <<'EOF'{AT_ONCE}EOF
+group a; in_group a python3 /run/at_once.py > $RESULTS/seen
+"""
+    first, more = map(int, boot_guest(script, flavour="release").files["seen"].split())
+    assert first >= 50 and more == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.common import MIB, Boot
-from vswaplab import build
+from vswaplab.tree import buildtree
 
 PROGRAMS = ("test_memcontrol", "test_zswap", "test_kmem")
 
@@ -60,7 +60,7 @@ for program in {programs}; do timeout -k 5 90 {dir}/$program > $RESULTS/$program
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory with the programs, built outside the source tree."""
     out = tmp_path_factory.mktemp("selftests")
-    source = build.source_tree("vswap").path / "tools/testing/selftests/cgroup"
+    source = buildtree.source_tree("vswap").path / "tools/testing/selftests/cgroup"
     wanted = [f"{out}/{program}" for program in PROGRAMS]
     subprocess.run(["make", "-s", "-C", source, f"OUTPUT={out}", *wanted], check=True, timeout=120)
     return out
@@ -112,7 +112,7 @@ def compare(
 ) -> None:
     """A test that depends on timing may take a second run on ours."""
     mainline = outcome("mainline", "auto", swap, names, zswap=zswap)
-    sources = build.source_tree("mainline").path / "tools/testing/selftests/cgroup"
+    sources = buildtree.source_tree("mainline").path / "tools/testing/selftests/cgroup"
     known = {*KNOWN, *(KNOWN_WITHOUT_DEVICE if swap == "none" else {})}
     for name in names:
         failed = names_of(sources / f"{name}.c") - mainline[name]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestSpec, Sample
 from vswaplab.guest.machine import Files, Launch
 from vswaplab.guest.samples import from_event

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab import hostprogram
 from vswaplab.errors import UsageError
+from vswaplab.run import hostprogram
 
 
 @pytest.fixture

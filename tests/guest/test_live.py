@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from tests.guest.fakes import made
-from vswaplab import live
-from vswaplab.live import LiveLine
+from vswaplab.run import live
+from vswaplab.run.live import LiveLine
 
 SAMPLE = made(
     meminfo={"MemFree": 12, "Zswap": 10, "Zswapped": 28},

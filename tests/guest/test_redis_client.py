@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab import redis_client
+from vswaplab.guestprograms import redis_client
 
 COUNT = 300
+DOCUMENTS = redis_client.Documents()
 
 
 @pytest.fixture
@@ -36,22 +37,23 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 def client(path: str, result: Path) -> tuple[int, dict[str, object]]:
     """Run it as the guest does; its exit code and what it wrote."""
-    argv = [sys.executable, "-I", "-S", redis_client.__file__, path, str(COUNT * redis_client.VALUE), str(result)]
+    words = [path, "documents", str(COUNT * DOCUMENTS.size), str(result)]
+    argv = [sys.executable, "-I", "-S", redis_client.__file__, *words]
     code = subprocess.run(argv, timeout=60).returncode
     return code, json.loads(result.read_text())
 
 
 def test_values_differ_and_have_their_size() -> None:
-    values = {redis_client.value(n) for n in range(1000)}
+    values = {DOCUMENTS.value(n) for n in range(1000)}
     assert len(values) == 1000
-    assert {len(value) for value in values} == {redis_client.VALUE}
+    assert {len(value) for value in values} == {DOCUMENTS.size}
 
 
 def test_loads_and_verifies(server: str, tmp_path: Path) -> None:
     code, answer = client(server, tmp_path / "answer")
     assert code == 0
     assert answer["verified"] is True
-    assert (answer["values"], answer["bytes"], answer["wrong"]) == (COUNT, COUNT * redis_client.VALUE, 0)
+    assert (answer["values"], answer["bytes"], answer["wrong"]) == (COUNT, COUNT * DOCUMENTS.size, 0)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +66,27 @@ def test_loads_and_verifies(server: str, tmp_path: Path) -> None:
 )
 def test_one_wrong_value_is_noticed(server: str, command: tuple[bytes, ...], told: str) -> None:
     connection = redis_client.Redis(server)
-    redis_client.load(connection, COUNT)
-    assert redis_client.check(connection, COUNT) == []
+    connection.load(DOCUMENTS, COUNT)
+    assert connection.check(DOCUMENTS, range(COUNT), DOCUMENTS.batch) == []
     connection.send(*command)
     connection.line()
-    assert redis_client.check(connection, COUNT) == [told]
+    assert connection.check(DOCUMENTS, range(COUNT), DOCUMENTS.batch) == [told]
+
+
+def test_the_keys_of_redis_benchmark(server: str, tmp_path: Path) -> None:
+    def ran(*words: str) -> int:
+        argv = [sys.executable, "-I", "-S", redis_client.__file__, server, *words]
+        return subprocess.run(argv, timeout=60).returncode
+
+    result = tmp_path / "answer"
+    assert ran("load", str(COUNT)) == 0
+    assert ran("check", str(COUNT), str(result)) == 0
+    assert json.loads(result.read_text()) == {"checked": COUNT, "wrong": 0, "verified": True}
+    connection = redis_client.Redis(server)
+    connection.send(b"DEL", b"key:000000000007")
+    connection.line()
+    assert ran("check", str(COUNT), str(result)) == 1
+    assert json.loads(result.read_text()) == {"checked": COUNT, "wrong": 1, "verified": False}
 
 
 def test_server_that_goes_away(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from tests.guest.fakes import MIB, made, spec
-from vswaplab import demo, report
 from vswaplab.errors import GuestLost, GuestTimeout, WorkloadError
 from vswaplab.guest import GuestResult
-from vswaplab.report import Report, Verdict
+from vswaplab.run import demo, report
+from vswaplab.run.report import Report, Verdict
 
 SLOTS = {"slots_used": 200_000, "zero": 10, "zswap": 199_000, "physical": 990, "metadata_bytes": 3_600_000}
 LEFT = {"slots_used": 0, "zero": 0, "zswap": 0, "physical": 0, "metadata_bytes": 12_288}

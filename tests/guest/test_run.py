@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 
 TOP = Path(__file__).parents[2]
 RUN = [sys.executable, "-m", "vswaplab", "run"]
@@ -72,12 +72,13 @@ def test_scratch_disk(tmp_path: Path) -> None:
     script = """
         [ "$SCRATCH" = /scratch ] && cd $SCRATCH && grep " /scratch " /proc/mounts &&
         dd if=/dev/zero of=large bs=1M count=300 && [ $(stat -c %s large) = 314572800 ] &&
-        fallocate -l 8M swap && mkswap swap && swapon swap && swapoff swap && setpriv --reuid 65534 touch other
+        dd if=/dev/zero of=swap bs=1M count=8 && mkswap swap && swapon swap && swapoff swap &&
+        setpriv --reuid 65534 touch other
     """
     for swap in ("none", "file:16M"):
         result = ran(tmp_path, "--mem", "96M", "--scratch", "512M", "--swap", swap, "--", "sh", "-c", script)
         assert result.code == 0, result.out + result.err
-        assert result.out.startswith("/dev/ubdc /scratch ext4 rw")
+        assert result.out.startswith("/dev/ubdc /scratch ext2 rw")
         assert (result.json["scratch_bytes"], result.json["splats"]) == (512 << 20, [])
 
 
@@ -89,48 +90,20 @@ def test_scratch_disk_and_results_under_qemu(tmp_path: Path, swap: str, device: 
     options = ["--arch", "x86_64", "--swap", swap, "--scratch", "64M", "--results", str(tmp_path / "r")]
     result = ran(tmp_path, *options, "--", "sh", "-c", script)
     assert result.code == 0, result.out + result.err
-    assert result.out.startswith(f"{device} /scratch ext4 rw")
+    assert result.out.startswith(f"{device} /scratch ext2 rw")
     assert (tmp_path / "r/d/x").read_text() == "x\n"
 
 
 def test_cgroup_version_1(tmp_path: Path) -> None:
     script = """
-        cd /sys/fs/cgroup && mkdir memory/a cpuset/a freezer/a && cd memory/a &&
+        cd /sys/fs/cgroup && mkdir memory/a && cd memory/a &&
         echo 32M >memory.limit_in_bytes && echo 64M >memory.memsw.limit_in_bytes &&
-        cat memory.memsw.limit_in_bytes &&
-        echo 0 >../../cpuset/a/cpuset.cpus && echo 0 >../../cpuset/a/cpuset.mems && echo $$ >../../cpuset/a/tasks
+        cat memory.memsw.limit_in_bytes && echo $$ >tasks
     """
     result = ran(tmp_path, "--cgroup", "1", "--", "sh", "-c", script)
     assert result.code == 0, result.out + result.err
     assert result.out.startswith(f"{64 << 20}\n")
     assert result.json["cgroup"] == 1
-
-
-def test_what_test_suites_take_for_granted(tmp_path: Path) -> None:
-    script = """
-        import ctypes, os, select, signal, sys
-        libc = ctypes.CDLL(None, use_errno=True)
-        assert libc.inotify_init() >= 0
-        class Vector(ctypes.Structure):
-            _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
-        old, new = ctypes.create_string_buffer(b"text"), ctypes.create_string_buffer(5)
-        here, there = (Vector(ctypes.addressof(buffer), 5) for buffer in (new, old))
-        libc.process_vm_readv.argtypes = [ctypes.c_int] + [ctypes.c_void_p, ctypes.c_ulong] * 2 + [ctypes.c_ulong]
-        assert libc.process_vm_readv(os.getpid(), ctypes.byref(here), 1, ctypes.byref(there), 1, 0) == 5
-        assert new.value == b"text"
-        for flag in (0x10000000, 0x04000000, 0x08000000, 0x40000000):  # user, uts, ipc, net
-            assert libc.unshare(flag) == 0, (hex(flag), ctypes.get_errno())
-        import resource
-        os.chdir("/scratch")
-        child = os.fork()
-        if not child:
-            resource.setrlimit(resource.RLIMIT_CORE, (1 << 30, 1 << 30))
-            os.abort()
-        assert os.WCOREDUMP(os.waitpid(child, 0)[1])
-    """
-    text = "\n".join(line.removeprefix("        ") for line in script.splitlines())
-    result = ran(tmp_path, "--scratch", "256M", "--", sys.executable, "-c", text)
-    assert result.code == 0, result.out + result.err
 
 
 def test_directory_of_the_hosts_is_replaced(tmp_path: Path) -> None:

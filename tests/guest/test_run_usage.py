@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.guest.fakes import BYE, EXIT, KERNEL, ShellMachine, sample, say, spec
-from vswaplab import cli, paths, runlog
-from vswaplab.bench import kernel
+from vswaplab import cli, paths
+from vswaplab.bench import kernels
 from vswaplab.commands import run
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult, boot
@@ -22,8 +22,9 @@ from vswaplab.guest.qemu import Qemu
 from vswaplab.guest.results import ResultTree
 from vswaplab.guest.spec import parse_swap
 from vswaplab.guest.um import UserModeLinux
-from vswaplab.report import Report, Verdict
-from vswaplab.resultsdir import ResultsDir
+from vswaplab.run import runlog
+from vswaplab.run.report import Report, Verdict
+from vswaplab.run.resultsdir import ResultsDir
 
 ALL = say(sample("start"), EXIT, sample("end"), BYE)
 OWN = ["--", "true"]
@@ -43,7 +44,7 @@ def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     def get(*_words: object, **_options: object) -> None:
         raise AssertionError("a kernel was asked for")
 
-    monkeypatch.setattr(kernel, "get", get)
+    monkeypatch.setattr(kernels, "get", get)
 
 
 @pytest.mark.parametrize(
@@ -92,18 +93,18 @@ def test_bad_input(
 
 
 def test_kernels_are_those_of_bench(tmp_path: Path) -> None:
-    assert [kernel.one(name) for name in ("mainline", "vswap", "vswap-off")] == kernel.choose(
+    assert [kernels.one(name) for name in ("mainline", "vswap", "vswap-off")] == kernels.choose(
         ["mainline", "vswap", "vswap-off"], []
     )
     (tmp_path / "0001-a.patch").touch()
-    assert kernel.one(f"theirs={tmp_path}") == kernel.choose([], [f"theirs={tmp_path}"])[0]
+    assert kernels.one(f"theirs={tmp_path}") == kernels.choose([], [f"theirs={tmp_path}"])[0]
 
 
 def test_image_that_may_not_be_executed(tmp_path: Path) -> None:
     image = tmp_path / "vmlinux"
     image.write_bytes(b"\x7fELF")
     with pytest.raises(UsageError, match="executed"):
-        kernel.get(kernel.one(f"x={image}"), "um", "release")
+        kernels.get(kernels.one(f"x={image}"), "um", "release")
 
 
 def parsed(*words: str) -> Any:
@@ -127,7 +128,7 @@ def test_time_limit_tells_how_to_change_it() -> None:
 
 
 def test_mode_reaches_a_kernel_of_the_users() -> None:
-    theirs = kernel._image(kernel.Choice("theirs", "image", Path(sys.executable)), "um", "release")
+    theirs = kernels._image(kernels.Choice("theirs", "image", Path(sys.executable)), "um", "release")
     assert run._spec(parsed("--mode", "always"), theirs).extra_cmdline == ["vswap=always"]
     assert run._spec(parsed(), theirs).extra_cmdline == []
     assert run._spec(parsed("--mode", "always"), KERNEL).extra_cmdline == []
@@ -255,7 +256,7 @@ def test_interrupted_demonstration_writes_what_is_complete(
         return ended[0]
 
     monkeypatch.setattr(run, "_run_one", run_one)
-    monkeypatch.setattr(kernel, "get", lambda *_words, **_options: KERNEL)
+    monkeypatch.setattr(kernels, "get", lambda *_words, **_options: KERNEL)
     report = tmp_path / "json"
     assert cli.main(["run", "--kernel", "vswap", "--json", str(report)]) == 130
     content = json.loads(report.read_text())
@@ -266,7 +267,8 @@ def test_interrupted_demonstration_writes_what_is_complete(
 def test_sigint_is_not_ignored_in_the_background() -> None:
     script = (
         "import os, signal; from vswaplab import cli;"
-        "cli.run = lambda _argv: os.kill(os.getpid(), signal.SIGINT) or 0; raise SystemExit(cli.main([]))"
+        "cli.run = lambda _options: os.kill(os.getpid(), signal.SIGINT) or 0;"
+        "raise SystemExit(cli.main(['footprint']))"
     )
     command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", script]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)

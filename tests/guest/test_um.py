@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from vswaplab.build import BuiltKernel
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 
 MIB = 1 << 20

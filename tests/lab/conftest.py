@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
-from vswaplab import paths, source
+from vswaplab import paths
+from vswaplab.source import linux
 
 REAL_CACHE = paths.cache_dir()
 
@@ -16,7 +17,7 @@ REAL_CACHE = paths.cache_dir()
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache; nothing a test does reaches the user's."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(source.OVERRIDE, raising=False)
+    monkeypatch.delenv(linux.OVERRIDE, raising=False)
     for name in list(os.environ):
         if name.startswith("GIT_"):
             monkeypatch.delenv(name)
@@ -49,13 +50,13 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bench/kernel/ that edits a file which kernel/ edits as well; the lab uses it."""
+    """A kernel-bench/ that edits a file which kernel/ edits as well; the lab uses it."""
     patch = (
         "--- a/mm/swap.c\n+++ b/mm/swap.c\n"
         "@@ -21,6 +21,7 @@\n line 21\n line 22\n line 23\n+bench hook\n line 24\n line 25\n line 26\n"
     )
     directory = fakes.write_tree(
-        tmp_path / "bench/kernel", {"mm/swap_bench.c": "bench\n", "mm/swap.c.patch": patch}
+        tmp_path / "kernel-bench", {"mm/swap_bench.c": "bench\n", "mm/swap.c.patch": patch}
     )
     monkeypatch.setattr(paths, "bench_kernel_dir", lambda: directory)
     return directory
@@ -84,6 +85,6 @@ def configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def stored(base: Path, tmp_path: Path, cache: Path) -> source.Source:
+def stored(base: Path, tmp_path: Path, cache: Path) -> linux.Source:
     """The small tree as the source in the cache."""
-    return source.store(fakes.tarball(tmp_path / "linux.tar.xz", base), cache / "source")
+    return linux.store(fakes.tarball(tmp_path / "linux.tar.xz", base), cache / "source")

@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
-from vswaplab import build, buildtree, paths, source
-from vswaplab.bench import kernel as choices
+from vswaplab import paths
+from vswaplab.bench import kernels as choices
+from vswaplab.build import kbuild
 from vswaplab.errors import BuildError, ConfigError, TreeError, UsageError
-from vswaplab.overlay import Content
+from vswaplab.source import linux
+from vswaplab.tree import buildtree
+from vswaplab.tree.overlay import Content
 
 pytestmark = pytest.mark.usefixtures("stored", "kernel", "configs")
 
@@ -35,7 +38,7 @@ class Log:
 
 def test_build_and_skip(cache: Path) -> None:
     first = Log()
-    built = build.build("vswap", "um", "release", progress=first)
+    built = kbuild.build("vswap", "um", "release", progress=first)
     assert built.image == built.dir / "vmlinux"
     assert b"hook one" in built.image.read_bytes()
     assert built.release == "7.3.4-vswap"
@@ -44,52 +47,52 @@ def test_build_and_skip(cache: Path) -> None:
     assert (cache / "log/build-vswap-um-release.log").read_text().startswith("$ make -j")
 
     again = Log()
-    assert build.build("vswap", "um", "release", progress=again) == built
+    assert kbuild.build("vswap", "um", "release", progress=again) == built
     assert again.stages == []
 
 
-def test_three_kernels(stored: source.Source) -> None:
-    ours = build.build("vswap", "x86_64", "debug")
+def test_three_kernels(stored: linux.Source) -> None:
+    ours = kbuild.build("vswap", "x86_64", "debug")
     assert ours.image == ours.dir / "arch/x86/boot/bzImage"
-    off = build.build("vswap-off", "um", "release")
+    off = kbuild.build("vswap-off", "um", "release")
     assert off.dir.parent == ours.dir.parent, "vswap-off is our tree"
     assert "CONFIG_VSWAP=y" not in off.config.read_text()
-    plain = build.build("mainline", "um", "release")
+    plain = kbuild.build("mainline", "um", "release")
     assert b"hook" not in plain.image.read_bytes()
     assert (plain.dir.parent / "mm/swap.c").read_text() == fakes.SWAP_C
-    pristine = source.pristine(stored)
+    pristine = linux.pristine(stored)
     assert (pristine / "mm/swap.c").read_text() == fakes.SWAP_C, "shared by links, never written to"
     assert not (pristine / "mm/vswap").exists()
 
 
 def test_the_bench_flavour(bench: Path) -> None:
     """Both kernels get the benchmark, in trees of their own, beside what kernel/ changes."""
-    ours = build.build("vswap", "um", "bench")
+    ours = kbuild.build("vswap", "um", "bench")
     assert ours.dir.parent.name == "vswap-bench"
     text = ours.image.read_bytes()
     assert b"hook one" in text and b"bench hook" in text
     options = ours.config.read_text()
     assert "CONFIG_SWAP_BENCH=y" in options and "CONFIG_A=y" not in options, "release, and more"
-    plain = build.build("mainline", "um", "bench")
+    plain = kbuild.build("mainline", "um", "bench")
     assert b"hook one" not in plain.image.read_bytes() and b"bench hook" in plain.image.read_bytes()
     assert (plain.dir.parent / "mm/swap_bench.c").exists()
-    assert b"bench hook" not in build.build("vswap", "um", "release").image.read_bytes()
+    assert b"bench hook" not in kbuild.build("vswap", "um", "release").image.read_bytes()
 
 
 def test_an_edit_of_the_benchmark_rebuilds_that_flavour_only(bench: Path) -> None:
     names = [("mainline", "um", flavour) for flavour in ("bench", "release")]
-    before = [build.build(*name).image.stat().st_mtime_ns for name in names]
+    before = [kbuild.build(*name).image.stat().st_mtime_ns for name in names]
     patch = bench / "mm/swap.c.patch"
     patch.write_text(patch.read_text().replace("bench hook", "bench edit"))
-    after = [build.build(*name).image.stat().st_mtime_ns for name in names]
+    after = [kbuild.build(*name).image.stat().st_mtime_ns for name in names]
     assert after[0] > before[0] and after[1] == before[1]
 
 
 def test_a_bench_patch_that_does_not_apply(bench: Path) -> None:
     patch = bench / "mm/swap.c.patch"
     patch.write_text(patch.read_text().replace(" line 23", " line xx"))
-    with pytest.raises(TreeError, match="^bench/kernel/mm/swap.c.patch does not apply .* hunk 1"):
-        build.build("mainline", "um", "bench")
+    with pytest.raises(TreeError, match="^kernel-bench/mm/swap.c.patch does not apply .* hunk 1"):
+        kbuild.build("mainline", "um", "bench")
 
 
 def test_a_series_of_somebody_gets_the_benchmark_too(bench: Path, tmp_path: Path) -> None:
@@ -102,16 +105,16 @@ def test_a_series_of_somebody_gets_the_benchmark_too(bench: Path, tmp_path: Path
     assert b"their line" in texts["release"] and b"bench hook" not in texts["release"]
 
 
-def objects(built: build.BuiltKernel) -> dict[str, int]:
+def objects(built: kbuild.BuiltKernel) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (built.dir / "mm").iterdir()}
 
 
 def test_an_edit_rebuilds_what_it_touches(kernel: Path) -> None:
-    built = build.build("vswap", "um", "release")
+    built = kbuild.build("vswap", "um", "release")
     before = objects(built)
     patch = kernel / "mm/swap.c.patch"
     patch.write_text(patch.read_text().replace("hook one", "hook changed"))
-    assert b"hook changed" in build.build("vswap", "um", "release").image.read_bytes()
+    assert b"hook changed" in kbuild.build("vswap", "um", "release").image.read_bytes()
     after = objects(built)
     assert after["swap.o"] > before["swap.o"]
     assert after["other.o"] == before["other.o"]
@@ -119,24 +122,24 @@ def test_an_edit_rebuilds_what_it_touches(kernel: Path) -> None:
 
 def test_a_reverted_edit_is_rebuilt(kernel: Path) -> None:
     """The base's file is older than the object made from our version of it."""
-    assert b"hook" in build.build("vswap", "um", "release").image.read_bytes()
+    assert b"hook" in kbuild.build("vswap", "um", "release").image.read_bytes()
     (kernel / "mm/swap.c.patch").unlink()
-    assert b"hook" not in build.build("vswap", "um", "release").image.read_bytes()
+    assert b"hook" not in kbuild.build("vswap", "um", "release").image.read_bytes()
 
 
 def test_a_fragment_rebuilds(configs: Path) -> None:
-    build.build("mainline", "um", "release")
+    kbuild.build("mainline", "um", "release")
     (configs / "um.config").write_text("CONFIG_UM=y\nCONFIG_MORE=y\n")
     log = Log()
-    assert "CONFIG_MORE=y" in build.build("mainline", "um", "release", progress=log).config.read_text()
+    assert "CONFIG_MORE=y" in kbuild.build("mainline", "um", "release", progress=log).config.read_text()
     assert log.stages == ["configuring mainline-um-release", "building mainline-um-release"]
 
 
 def test_a_new_point_release_starts_afresh(tmp_path: Path, cache: Path) -> None:
-    assert build.build("vswap", "um", "release").release == "7.3.4-vswap"
+    assert kbuild.build("vswap", "um", "release").release == "7.3.4-vswap"
     newer = fakes.kernel_base(tmp_path / "newer", point=5)
-    source.store(fakes.tarball(tmp_path / "newer.tar.xz", newer), cache / "source")
-    assert build.build("vswap", "um", "release").release == "7.3.5-vswap"
+    linux.store(fakes.tarball(tmp_path / "newer.tar.xz", newer), cache / "source")
+    assert kbuild.build("vswap", "um", "release").release == "7.3.5-vswap"
 
 
 def test_failed_build(kernel: Path, cache: Path) -> None:
@@ -144,29 +147,29 @@ def test_failed_build(kernel: Path, cache: Path) -> None:
     good = patch.read_text()
     patch.write_text(good.replace("hook one", "BROKEN"))
     with pytest.raises(BuildError) as caught:
-        build.build("vswap", "um", "release")
+        kbuild.build("vswap", "um", "release")
     assert "mm/swap.c:1: error: BROKEN" in str(caught.value)
     log = cache / "log/build-vswap-um-release.log"
     assert str(log) in str(caught.value)
     assert "error: BROKEN" in log.read_text()
     with pytest.raises(BuildError):
-        build.build("vswap", "um", "release")
+        kbuild.build("vswap", "um", "release")
     patch.write_text(good)
-    assert b"hook one" in build.build("vswap", "um", "release").image.read_bytes()
+    assert b"hook one" in kbuild.build("vswap", "um", "release").image.read_bytes()
 
 
 def test_a_patch_that_does_not_apply(kernel: Path, cache: Path) -> None:
     patch = kernel / "mm/swap.c.patch"
     patch.write_text(patch.read_text().replace("line 38", "line xx"))
     with pytest.raises(TreeError, match="hunk 2"):
-        build.build("vswap", "um", "release")
+        kbuild.build("vswap", "um", "release")
     assert not (cache / "build/vswap").exists()
 
 
 def test_a_lost_option(configs: Path) -> None:
     (configs / "um.config").write_text("CONFIG_IMPOSSIBLE=y\n")
     with pytest.raises(ConfigError, match="CONFIG_IMPOSSIBLE=y"):
-        build.build("mainline", "um", "release")
+        kbuild.build("mainline", "um", "release")
 
 
 @pytest.mark.parametrize(
@@ -174,12 +177,12 @@ def test_a_lost_option(configs: Path) -> None:
 )
 def test_unknown_names(names: tuple[str, str, str]) -> None:
     with pytest.raises(UsageError, match="there are:"):
-        build.build(*names)
+        kbuild.build(*names)
 
 
 def test_interrupted_build(kernel: Path, configs: Path, base: Path, cache: Path) -> None:
     """Ctrl-C: make ends, nothing counts as built, and the next build succeeds."""
-    tree = build.source_tree("mainline")
+    tree = buildtree.source_tree("mainline")
     makefile = tree.path / "Makefile"
     slow = makefile.read_text().replace("@cp $< $@", "@sleep 20; cp $< $@")
     paths.write_file(makefile, slow.encode())
@@ -187,26 +190,26 @@ def test_interrupted_build(kernel: Path, configs: Path, base: Path, cache: Path)
     start = time.monotonic()
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
-        build.build("mainline", "um", "release")
+        kbuild.build("mainline", "um", "release")
     assert time.monotonic() - start < 6
     out = tree.path / "mainline-um-release"
     assert not (out / ".vswap-built.json").exists()
     assert not list(out.glob("mm/*.o"))
     paths.write_file(makefile, slow.replace("sleep 20; ", "").encode())
-    assert build.build("mainline", "um", "release").image.is_file()
+    assert kbuild.build("mainline", "um", "release").image.is_file()
 
 
 def test_the_users_make_flags_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("MAKEFLAGS", "n"), ("KBUILD_OUTPUT", "/nonexistent"), ("MAKELEVEL", "1")):
         monkeypatch.setenv(name, value)
-    assert build.build("mainline", "um", "release").image.is_file()
+    assert kbuild.build("mainline", "um", "release").image.is_file()
 
 
 def test_clean(cache: Path) -> None:
-    build.build("mainline", "um", "release")
-    build.clean()
+    kbuild.build("mainline", "um", "release")
+    kbuild.clean()
     assert list((cache / "build").iterdir()) == []
-    assert source.cached(cache / "source")
+    assert linux.cached(cache / "source")
 
 
 def test_sync_survives_an_interruption(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

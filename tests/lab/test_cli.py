@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
-from vswaplab import cli, source
+from vswaplab import cli
 from vswaplab.errors import GuestLost, VswapError
+from vswaplab.source import linux
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -63,6 +64,17 @@ def test_exit_codes(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_verbose_shows_where_it_failed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(linux.OVERRIDE, "/nonexistent.tar.xz")
+    assert vswap("-v", "fetch") == 2
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback ") and err.splitlines()[-1].startswith("vswap: ")
+    assert vswap("fetch") == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "given"),
     [
@@ -110,18 +122,18 @@ def test_tests_do_not_run_when_a_kernel_does_not_build(monkeypatch: pytest.Monke
 
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in cli.available():
+    for command in cli.COMMANDS:
         with pytest.raises(SystemExit) as caught:
-            vswap(command.name, "--help")
+            vswap(command, "--help")
         assert caught.value.code == 0
-        assert f"vswap {command.name}" in capsys.readouterr().out
+        assert f"vswap {command}" in capsys.readouterr().out
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         vswap("--help")
     out = capsys.readouterr().out
-    assert all(f"  {command.name} " in out for command in cli.available())
+    assert all(f"  {command} " in out for command in cli.COMMANDS)
 
 
 def test_only_the_used_command_is_imported() -> None:
@@ -135,7 +147,7 @@ def test_only_the_used_command_is_imported() -> None:
 
 @pytest.mark.usefixtures("configs")
 def test_the_whole_way(
-    stored: source.Source, kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stored: linux.Source, kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """fetch, tree, an edit, export, build and footprint, as a user would type them."""
     assert vswap("fetch") == 0
@@ -175,7 +187,7 @@ def test_default_tree_is_refreshed(kernel: Path, cache: Path) -> None:
 
 
 def test_bad_tarball(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv(source.OVERRIDE, "/nonexistent.tar.xz")
+    monkeypatch.setenv(linux.OVERRIDE, "/nonexistent.tar.xz")
     assert vswap("fetch") == 2
     assert "no such file" in capsys.readouterr().err
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
-from vswaplab import config, paths
+from vswaplab import paths
+from vswaplab.build import config
 from vswaplab.errors import ConfigError
 
 REAL_CONFIGS = paths.configs_dir()

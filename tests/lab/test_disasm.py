@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab import disasm
+from vswaplab.build import disasm
 from vswaplab.errors import ToolError
 
 FLAGS = ["-O2", "-mcmodel=large", "-fno-pie", "-fcf-protection=none", "-fno-stack-protector"]

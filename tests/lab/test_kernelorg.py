@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab import kernelorg
 from vswaplab.errors import SourceError
 from vswaplab.progress import Silent
+from vswaplab.source import kernelorg
 
 NAME = "linux-7.3.11.tar.xz"
 CONTENT = os.urandom(700_000)

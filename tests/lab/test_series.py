@@ -7,9 +7,12 @@ import pytest
 
 from tests.lab import fakes
 from tests.lab.conftest import REAL_CACHE
-from vswaplab import overlay, paths, series, seriesfile, source
+from vswaplab import paths
 from vswaplab.errors import BuildError, TreeError, UsageError
-from vswaplab.gitrepo import Repo
+from vswaplab.series import cut, seriesfile
+from vswaplab.source import linux
+from vswaplab.tree import overlay
+from vswaplab.tree.gitrepo import Repo
 
 SERIES = """\
 # how the series is cut
@@ -48,7 +51,7 @@ def ordered(kernel: Path) -> Path:
 
 
 def test_series(ordered: Path, base: Path, tmp_path: Path) -> None:
-    written = series.write(tmp_path / "out")
+    written = cut.write(tmp_path / "out")
     assert [path.name for path in written] == [
         "0000-cover-letter.patch",
         "0001-mm-swap-add-a-hook.patch",
@@ -89,7 +92,7 @@ def test_removed_file_and_new_mode(ordered: Path, base: Path, tmp_path: Path) ->
             "SERIES": SERIES + "  mm/gone.c.patch\n  mm/other.c.patch\n",
         },
     )
-    last = series.write(tmp_path / "out")[-1].read_text()
+    last = cut.write(tmp_path / "out")[-1].read_text()
     assert "deleted file mode 100644" in last
     assert "new mode 100755" in last
 
@@ -115,48 +118,48 @@ def test_bad_series(ordered: Path, tmp_path: Path, old: str, new: str, message: 
     assert text != SERIES
     (ordered / "SERIES").write_text(text)
     with pytest.raises(TreeError, match=message):
-        series.write(tmp_path / "out")
+        cut.write(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_no_series(kernel: Path, tmp_path: Path) -> None:
     with pytest.raises(TreeError, match="no kernel/SERIES"):
-        series.write(tmp_path / "out")
+        cut.write(tmp_path / "out")
 
 
 def test_target_in_the_way(ordered: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not an empty directory"):
-        series.write(ordered)
+        cut.write(ordered)
 
 
 def test_every_step_is_built(ordered: Path, tmp_path: Path) -> None:
     """The second patch breaks the build and the third repairs it: that must be noticed."""
-    series.write(tmp_path / "good", build_steps=True)
+    cut.write(tmp_path / "good", build_steps=True)
     patch = ordered / "mm/swap.c.patch"
     broken = patch.read_text().replace("+hook one\n", "+BROKEN\n", 1)
     patch.write_text(broken)
     with pytest.raises(BuildError, match=r"patch 1 \(mm/swap: add a hook\)"):
-        series.write(tmp_path / "bad", build_steps=True)
+        cut.write(tmp_path / "bad", build_steps=True)
     assert not (tmp_path / "bad").exists()
 
 
 def test_the_last_step_is_kernel(ordered: Path, base: Path) -> None:
-    found = series.changes(ordered, base)
+    found = cut.changes(ordered, base)
     order = seriesfile.load(ordered)
-    series.assign(found, order)
-    assert series.overlay_at(found, len(order.patches) - 1) == overlay.render(ordered, base)
-    assert set(series.overlay_at(found, 0)) == {"mm/swap.c"}
+    cut.assign(found, order)
+    assert cut.overlay_at(found, len(order.patches) - 1) == overlay.render(ordered, base)
+    assert set(cut.overlay_at(found, 0)) == {"mm/swap.c"}
 
 
 def test_the_real_series_covers_kernel() -> None:
     """Whoever changes kernel/ says in kernel/SERIES which patch carries the change."""
     if not (REAL_KERNEL / "SERIES").is_file():
         pytest.skip("there is no kernel/SERIES")
-    found = source.cached(REAL_CACHE / "source")
+    found = linux.cached(REAL_CACHE / "source")
     if found is None:
         pytest.skip("no kernel source in the cache")
-    base = source.pristine(found)
-    changes = series.changes(REAL_KERNEL, base)
+    base = linux.pristine(found)
+    changes = cut.changes(REAL_KERNEL, base)
     order = seriesfile.load(REAL_KERNEL)
-    series.assign(changes, order)
-    assert series.overlay_at(changes, len(order.patches) - 1) == overlay.render(REAL_KERNEL, base)
+    cut.assign(changes, order)
+    assert cut.overlay_at(changes, len(order.patches) - 1) == overlay.render(REAL_KERNEL, base)

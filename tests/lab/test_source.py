@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
-from vswaplab import apt, kernelorg, source
+from vswaplab import hashing
 from vswaplab.errors import SourceError, UsageError
 from vswaplab.proc import SYSTEM, Result
+from vswaplab.source import apt, kernelorg, linux
 
 LIST = """\
 deb [arch=amd64] http://cloud.example/apt cloud-sdk-bookworm main
@@ -100,13 +101,13 @@ def fake_apt(tmp_path: Path, base: Path, cache: Path, monkeypatch: pytest.Monkey
 def test_fetch_from_debian(fake_apt: FakeApt, cache: Path, suite: str) -> None:
     fake_apt.suite = suite
     runner = fakes.RecordingRunner([fake_apt])
-    found = source.fetch(runner=runner)
+    found = linux.fetch(runner=runner)
     assert found.version == "7.3.4"
     assert sorted(p.name for p in (cache / "source").iterdir() if p.name != ".lock") == [
         "linux-7.3.4.tar.xz",
         "linux-7.3.4.tar.xz.sha256",
     ]
-    assert found.sha256 == source.sha256_of(found.path)
+    assert found.sha256 == hashing.of_file(found.path)
     assert not (cache / "apt").exists()
     used = [argv for argv in runner.started if argv[0] == "apt-get"]
     assert all("Dir::Etc::sourceparts=-" in argv for argv in used)
@@ -114,21 +115,21 @@ def test_fetch_from_debian(fake_apt: FakeApt, cache: Path, suite: str) -> None:
     assert len(used) == 2 if suite == "trixie-backports" else len(used) > 4
 
     again = fakes.RecordingRunner([])
-    assert source.fetch(runner=again) == found
+    assert linux.fetch(runner=again) == found
     assert again.started == []
 
 
 def test_fetch_without_dependencies(fake_apt: FakeApt) -> None:
     fake_apt.resumes = False
     runner = fakes.RecordingRunner([fake_apt])
-    assert source.fetch(runner=runner).version == "7.3.4"
+    assert linux.fetch(runner=runner).version == "7.3.4"
     assert any("download" in argv for argv in runner.started)
 
 
 def test_no_network_is_one_line_and_leaves_nothing(fake_apt: FakeApt, cache: Path) -> None:
     fake_apt.suite = "nowhere"
     with pytest.raises(SourceError) as caught:
-        source.fetch(runner=fakes.RecordingRunner([fake_apt]))
+        linux.fetch(runner=fakes.RecordingRunner([fake_apt]))
     assert "VSWAP_LINUX_TARBALL" in str(caught.value)
     assert "Unable to locate" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -137,26 +138,26 @@ def test_no_network_is_one_line_and_leaves_nothing(fake_apt: FakeApt, cache: Pat
 
 def test_update_looks_for_a_newer_point_release(fake_apt: FakeApt, tmp_path: Path) -> None:
     runner = fakes.RecordingRunner([fake_apt])
-    assert source.fetch(runner=runner).version == "7.3.4"
+    assert linux.fetch(runner=runner).version == "7.3.4"
     newer = fakes.kernel_base(tmp_path / "newer", point=11)
     fake_apt.tarball = fakes.tarball(tmp_path / "newer.tar.xz", newer)
-    assert source.fetch(runner=runner).version == "7.3.4"
-    assert source.fetch(update=True, runner=runner).version == "7.3.11"
-    assert source.fetch(runner=runner).version == "7.3.11"
+    assert linux.fetch(runner=runner).version == "7.3.4"
+    assert linux.fetch(update=True, runner=runner).version == "7.3.11"
+    assert linux.fetch(runner=runner).version == "7.3.11"
 
 
 def test_damaged_cache_is_fetched_again(fake_apt: FakeApt) -> None:
     runner = fakes.RecordingRunner([fake_apt])
-    first = source.fetch(runner=runner)
+    first = linux.fetch(runner=runner)
     with first.path.open("r+b") as stream:
         stream.write(b"damage")
-    assert source.fetch(runner=runner) == first
-    assert source.sha256_of(first.path) == first.sha256
+    assert linux.fetch(runner=runner) == first
+    assert hashing.of_file(first.path) == first.sha256
 
 
 def test_file_without_checksum_does_not_count(cache: Path) -> None:
     fakes.write_tree(cache / "source", {"linux-7.3.9.tar.xz": "half a download"})
-    assert source.cached(cache / "source") is None
+    assert linux.cached(cache / "source") is None
 
 
 @pytest.mark.parametrize("suffix", [".tar.xz", ".tar"])
@@ -165,12 +166,12 @@ def test_override(tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, s
     if suffix == ".tar":
         SYSTEM.run(["xz", "-d", str(packed)])
     named = tmp_path / f"my{suffix}"
-    monkeypatch.setenv(source.OVERRIDE, str(named))
+    monkeypatch.setenv(linux.OVERRIDE, str(named))
     runner = fakes.RecordingRunner([lambda argv, cwd: SYSTEM.run(argv, cwd=cwd, check=False)])
-    found = source.fetch(runner=runner)
+    found = linux.fetch(runner=runner)
     assert (found.version, found.path.parent.name) == ("7.3.4", "local")
     count = len(runner.started)
-    assert source.fetch(runner=runner) == found
+    assert linux.fetch(runner=runner) == found
     assert len(runner.started) == count, "an unchanged tarball is copied once"
 
     fakes.kernel_base(base, point=8)
@@ -178,7 +179,7 @@ def test_override(tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, s
     if suffix == ".tar":
         named.unlink()
         SYSTEM.run(["xz", "-d", str(packed)])
-    assert source.fetch(runner=runner).version == "7.3.8"
+    assert linux.fetch(runner=runner).version == "7.3.8"
 
 
 def test_override_of_another_version(
@@ -186,9 +187,9 @@ def test_override_of_another_version(
 ) -> None:
     makefile = base / "Makefile"
     makefile.write_text(makefile.read_text().replace("PATCHLEVEL = 3", "PATCHLEVEL = 2"))
-    monkeypatch.setenv(source.OVERRIDE, str(fakes.tarball(tmp_path / "my.tar.xz", base)))
+    monkeypatch.setenv(linux.OVERRIDE, str(fakes.tarball(tmp_path / "my.tar.xz", base)))
     with pytest.raises(UsageError, match=r"is Linux 7\.2\.4; the project needs 7\.3\.y"):
-        source.fetch()
+        linux.fetch()
     assert not (cache / "source/local").exists()
 
 
@@ -197,9 +198,9 @@ def test_override_truncated(tmp_path: Path, base: Path, cache: Path, monkeypatch
     packed = fakes.tarball(tmp_path / "my.tar.xz", base)
     with packed.open("r+b") as stream:
         stream.truncate(150_000)
-    monkeypatch.setenv(source.OVERRIDE, str(packed))
+    monkeypatch.setenv(linux.OVERRIDE, str(packed))
     with pytest.raises(UsageError, match="not a complete kernel tarball"):
-        source.fetch()
+        linux.fetch()
     assert not (cache / "source/local").exists()
 
 
@@ -208,28 +209,28 @@ def test_override_truncated(tmp_path: Path, base: Path, cache: Path, monkeypatch
 )
 def test_override_unusable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str) -> None:
     (tmp_path / "kernel.zip").write_text("not a tarball")
-    monkeypatch.setenv(source.OVERRIDE, str(tmp_path / name))
+    monkeypatch.setenv(linux.OVERRIDE, str(tmp_path / name))
     with pytest.raises(UsageError, match=message):
-        source.fetch()
+        linux.fetch()
 
 
 def test_a_tarball_that_is_no_kernel(tmp_path: Path) -> None:
     other = fakes.write_tree(tmp_path / "other", {"Makefile": "all:\n"})
     with pytest.raises(SourceError, match="names no version"):
-        source.tarball_version(fakes.tarball(tmp_path / "o.tar.xz", other))
+        linux.tarball_version(fakes.tarball(tmp_path / "o.tar.xz", other))
 
 
-def test_pristine_is_unpacked_once(stored: source.Source) -> None:
-    directory = source.pristine(stored)
+def test_pristine_is_unpacked_once(stored: linux.Source) -> None:
+    directory = linux.pristine(stored)
     assert (directory / "mm/swap.c").read_text() == fakes.SWAP_C
     (directory / "mark").touch()
-    assert source.pristine(stored) == directory
+    assert linux.pristine(stored) == directory
     assert (directory / "mark").exists()
 
 
-def test_pristine_of_a_damaged_tarball(stored: source.Source) -> None:
+def test_pristine_of_a_damaged_tarball(stored: linux.Source) -> None:
     with stored.path.open("ab") as stream:
         stream.write(b"more")
     with pytest.raises(SourceError, match="damaged; run: vswap fetch"):
-        source.pristine(stored)
+        linux.pristine(stored)
     assert not (stored.path.parent / "linux-7.3.4").exists()

@@ -9,9 +9,11 @@ import pytest
 
 from tests.lab import fakes
 from tests.lab.conftest import REAL_CACHE
-from vswaplab import footprint, overlay, paths, source, tree
+from vswaplab import paths
 from vswaplab.errors import TreeError, UsageError
-from vswaplab.gitrepo import Repo
+from vswaplab.source import linux
+from vswaplab.tree import footprint, overlay, worktree
+from vswaplab.tree.gitrepo import Repo
 
 REAL_KERNEL = paths.kernel_dir()
 
@@ -28,7 +30,7 @@ def snapshot(directory: Path) -> dict[str, tuple[bytes, bool]]:
 @pytest.fixture
 def made(base: Path, kernel: Path, tmp_path: Path) -> Path:
     """A working tree of the small base and the small kernel/."""
-    tree.make(base, "7.3.4", tmp_path / "tree", kernel)
+    worktree.make(base, "7.3.4", tmp_path / "tree", kernel)
     return tmp_path / "tree"
 
 
@@ -45,18 +47,18 @@ def test_tree_is_two_commits(made: Path, base: Path) -> None:
 
 
 def test_the_same_base_is_the_same_commit(made: Path, base: Path, kernel: Path, tmp_path: Path) -> None:
-    tree.make(base, "7.3.4", tmp_path / "other", kernel)
+    worktree.make(base, "7.3.4", tmp_path / "other", kernel)
     assert Repo(made).lines("rev-parse", "HEAD") == Repo(tmp_path / "other").lines("rev-parse", "HEAD")
 
 
 def test_mainline_tree_is_the_base(base: Path, tmp_path: Path) -> None:
-    tree.make(base, "7.3.4", tmp_path / "tree", None)
+    worktree.make(base, "7.3.4", tmp_path / "tree", None)
     assert snapshot(tmp_path / "tree") == snapshot(base)
 
 
 def test_export_of_an_unedited_tree_changes_nothing(made: Path, kernel: Path) -> None:
     before = snapshot(kernel)
-    assert tree.export_tree(made, kernel) == []
+    assert worktree.export_tree(made, kernel) == []
     assert snapshot(kernel) == before
 
 
@@ -64,10 +66,10 @@ def test_export_is_stable(made: Path, kernel: Path) -> None:
     """What export writes, export writes again, byte for byte."""
     shutil.rmtree(kernel)
     kernel.mkdir()
-    tree.export_tree(made, kernel, force=True)
+    worktree.export_tree(made, kernel, force=True)
     first = snapshot(kernel)
     shutil.rmtree(kernel)
-    tree.export_tree(made, kernel, force=True)
+    worktree.export_tree(made, kernel, force=True)
     assert snapshot(kernel) == first
     text = (kernel / "mm/swap.c.patch").read_text()
     assert text.startswith("--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -8,6 +8,7 @@ line 7\n")
@@ -95,44 +97,44 @@ def test_round_trip_loses_nothing(made: Path, base: Path, kernel: Path, tmp_path
         repo = Repo(made)
         repo.git("add", "-A")
         repo.commit("more\n")
-    touched = tree.export_tree(made, kernel)
+    touched = worktree.export_tree(made, kernel)
     assert touched == [
         "mm/gone.c.patch", "mm/other.c.patch", "mm/swap.c.patch", "mm/vswap/backing.h", "mm/vswap/empty",
         "tools/run.sh", "mm/vswap/space.c",
     ]  # fmt: skip
-    tree.make(base, "7.3.4", tmp_path / "again", kernel)
+    worktree.make(base, "7.3.4", tmp_path / "again", kernel)
     assert snapshot(tmp_path / "again") == snapshot(made)
-    assert tree.export_tree(made, kernel) == []
+    assert worktree.export_tree(made, kernel) == []
     assert Repo(made).lines("stash", "list") == []
 
 
 def test_build_output_is_not_exported(made: Path, kernel: Path) -> None:
     (made / "mm/swap.o").write_text("object")
     (made / ".config").write_text("CONFIG_X=y")
-    assert tree.export_tree(made, kernel) == []
+    assert worktree.export_tree(made, kernel) == []
 
 
 def test_ignored_names_of_ours_survive(made: Path, base: Path, kernel: Path) -> None:
     """The kernel ignores names like .kunitconfig; a file of kernel/ is ours all the same."""
     (kernel / "mm/vswap/.kunitconfig").write_text("CONFIG_KUNIT=y\n")
-    assert tree.refresh(base, made, kernel)
-    assert tree.export_tree(made, kernel) == []
+    assert worktree.refresh(base, made, kernel)
+    assert worktree.export_tree(made, kernel) == []
 
 
 def test_reverted_edit_removes_the_patch(made: Path, base: Path, kernel: Path) -> None:
     shutil.copy(base / "mm/swap.c", made / "mm/swap.c")
     (made / "mm/vswap/space.c").unlink()
     (kernel / "SERIES").write_text("cover: stays\n")
-    assert tree.export_tree(made, kernel, force=True) == ["mm/swap.c.patch", "mm/vswap/space.c"]
+    assert worktree.export_tree(made, kernel, force=True) == ["mm/swap.c.patch", "mm/vswap/space.c"]
     assert sorted(p.name for p in kernel.rglob("*")) == ["SERIES"]
 
 
 def test_export_refuses_to_undo_newer_edits(made: Path, kernel: Path) -> None:
     (kernel / "mm/vswap/newer.c").write_text("int newer;\n")
     with pytest.raises(TreeError, match="has changed since"):
-        tree.export_tree(made, kernel)
+        worktree.export_tree(made, kernel)
     assert (kernel / "mm/vswap/newer.c").exists()
-    assert tree.export_tree(made, kernel, force=True) == ["mm/vswap/newer.c"]
+    assert worktree.export_tree(made, kernel, force=True) == ["mm/vswap/newer.c"]
 
 
 def test_export_from_a_foreign_tree(base: Path, kernel: Path) -> None:
@@ -142,32 +144,32 @@ def test_export_from_a_foreign_tree(base: Path, kernel: Path) -> None:
     repo.git("add", "-A", "-f")
     repo.commit("pristine\n")
     (base / "mm/new.c").write_text("new\n")
-    assert tree.export_tree(base, kernel) == ["mm/new.c", "mm/swap.c.patch", "mm/vswap/space.c"]
+    assert worktree.export_tree(base, kernel) == ["mm/new.c", "mm/swap.c.patch", "mm/vswap/space.c"]
 
 
 def test_export_of_something_else(tmp_path: Path, kernel: Path) -> None:
     with pytest.raises(UsageError, match="is not a kernel tree"):
-        tree.export_tree(tmp_path, kernel)
+        worktree.export_tree(tmp_path, kernel)
 
 
 @pytest.mark.parametrize("name", ["SERIES", "mm/vswap/x.patch"])
 def test_export_of_a_name_with_a_meaning(made: Path, kernel: Path, name: str) -> None:
     (made / name).write_text("x\n")
     with pytest.raises(TreeError, match="meaning of its own"):
-        tree.export_tree(made, kernel)
+        worktree.export_tree(made, kernel)
 
 
 def test_export_of_a_symbolic_link(made: Path, kernel: Path) -> None:
     (made / "mm/link.c").symlink_to("swap.c")
     with pytest.raises(TreeError, match="symbolic link"):
-        tree.export_tree(made, kernel)
+        worktree.export_tree(made, kernel)
 
 
 def test_failing_hunk_is_named(base: Path, kernel: Path, tmp_path: Path) -> None:
     swap = base / "mm/swap.c"
     swap.write_text(swap.read_text().replace("line 38\n", "rewritten\n"))
     with pytest.raises(TreeError, match=r"kernel/mm/swap.c.patch does not apply.*hunk 2 \(@@ -36.*mm/swap.c"):
-        tree.make(base, "7.3.5", tmp_path / "tree", kernel)
+        worktree.make(base, "7.3.5", tmp_path / "tree", kernel)
     assert not (tmp_path / "tree").exists()
     assert not list(tmp_path.glob(".tree*"))
 
@@ -177,8 +179,8 @@ def test_point_release_that_moves_lines(base: Path, kernel: Path, tmp_path: Path
     swap = base / "mm/swap.c"
     swap.write_text("new at the top\n" * 7 + swap.read_text())
     before = snapshot(kernel)
-    tree.make(base, "7.3.5", tmp_path / "tree", kernel)
-    assert tree.export_tree(tmp_path / "tree", kernel) == []
+    worktree.make(base, "7.3.5", tmp_path / "tree", kernel)
+    assert worktree.export_tree(tmp_path / "tree", kernel) == []
     assert snapshot(kernel) == before
 
 
@@ -203,10 +205,10 @@ def test_bad_kernel_directory(base: Path, kernel: Path, name: str, text: str, me
 
 
 def test_refresh(made: Path, base: Path, kernel: Path) -> None:
-    assert not tree.refresh(base, made, kernel)
+    assert not worktree.refresh(base, made, kernel)
     (kernel / "mm/vswap/space.c").write_text("int changed;\n")
     (kernel / "mm/swap.c.patch").unlink()
-    assert tree.refresh(base, made, kernel)
+    assert worktree.refresh(base, made, kernel)
     assert (made / "mm/vswap/space.c").read_text() == "int changed;\n"
     assert (made / "mm/swap.c").read_text() == fakes.SWAP_C
     assert len(Repo(made).lines("rev-list", "HEAD")) == 2
@@ -216,7 +218,7 @@ def test_refresh_keeps_edits(made: Path, base: Path, kernel: Path) -> None:
     (kernel / "mm/vswap/space.c").write_text("int changed;\n")
     (made / "mm/other.c").write_text("precious\n")
     with pytest.raises(TreeError, match="has edits"):
-        tree.refresh(base, made, kernel)
+        worktree.refresh(base, made, kernel)
     assert (made / "mm/other.c").read_text() == "precious\n"
 
 
@@ -224,9 +226,9 @@ def test_target_in_the_way(base: Path, kernel: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").touch()
     with pytest.raises(UsageError, match="not empty"):
-        tree.make(base, "7.3.4", tmp_path / "full", kernel)
+        worktree.make(base, "7.3.4", tmp_path / "full", kernel)
     (tmp_path / "empty").mkdir()
-    tree.make(base, "7.3.4", tmp_path / "empty", kernel)
+    worktree.make(base, "7.3.4", tmp_path / "empty", kernel)
 
 
 def test_footprint(kernel: Path) -> None:
@@ -237,8 +239,8 @@ def test_footprint(kernel: Path) -> None:
     assert footprint.footprint(kernel) == footprint.Footprint(2, 3 + 3, 1, 3)
 
 
-def real_source() -> source.Source | None:
-    return source.cached(REAL_CACHE / "source")
+def real_source() -> linux.Source | None:
+    return linux.cached(REAL_CACHE / "source")
 
 
 @pytest.mark.skipif(real_source() is None or not REAL_KERNEL.is_dir(), reason="no kernel source in the cache")
@@ -246,7 +248,7 @@ def test_round_trip_of_the_real_edits(tmp_path: Path) -> None:
     """kernel/ applied to the real base's files and exported again is the same kernel/."""
     found = real_source()
     assert found
-    unpacked = source.pristine(found)
+    unpacked = linux.pristine(found)
     base = tmp_path / "real-base"
     for name, _ in overlay.files(REAL_KERNEL):
         if name.endswith(overlay.PATCH):
@@ -257,10 +259,10 @@ def test_round_trip_of_the_real_edits(tmp_path: Path) -> None:
         shutil.copy2(unpacked / name, base / name)
     copy = shutil.copytree(REAL_KERNEL, tmp_path / "kernel", ignore=shutil.ignore_patterns("SERIES"))
     before = snapshot(copy)
-    tree.make(base, found.version, tmp_path / "tree", copy)
-    assert tree.export_tree(tmp_path / "tree", copy) == []
+    worktree.make(base, found.version, tmp_path / "tree", copy)
+    assert worktree.export_tree(tmp_path / "tree", copy) == []
     shutil.rmtree(copy)
-    tree.export_tree(tmp_path / "tree", copy, force=True)
+    worktree.export_tree(tmp_path / "tree", copy, force=True)
     assert set(snapshot(copy)) == set(before)
     assert snapshot(copy) == before, "kernel/ is not in the form that export writes"
 
@@ -272,10 +274,10 @@ def test_round_trip_of_the_whole_real_tree(tmp_path: Path) -> None:
     found = real_source()
     assert found
     copy = shutil.copytree(REAL_KERNEL, tmp_path / "kernel", ignore=shutil.ignore_patterns("SERIES"))
-    tree.make(source.pristine(found), found.version, tmp_path / "tree", copy)
+    worktree.make(linux.pristine(found), found.version, tmp_path / "tree", copy)
     before = snapshot(copy)
     shutil.rmtree(copy)
-    tree.export_tree(tmp_path / "tree", copy, force=True)
+    worktree.export_tree(tmp_path / "tree", copy, force=True)
     assert snapshot(copy) == before
 
 

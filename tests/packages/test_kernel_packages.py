@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab import config, paths
+from vswaplab import paths
+from vswaplab.build import config
 
 TOP = paths.repo_root()
 SMALL = TOP / "packaging" / "kernel" / "small.config"

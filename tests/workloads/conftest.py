@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vswaplab import workloads
+from vswaplab.build import workloads
 
 LIMIT_SECONDS = 120.0
 # No mistake in a test may take the host's memory.

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vswaplab import paths, workloads
+from vswaplab import paths
+from vswaplab.build import workloads
 from vswaplab.errors import BuildError
 
 if TYPE_CHECKING:
@@ -51,14 +52,14 @@ def test_rebuilt_only_when_a_source_changes(own_copy: Path) -> None:
     made = (first / "usemem").stat().st_mtime_ns
     assert workloads.build() == first
     assert (first / "usemem").stat().st_mtime_ns == made
-    with (own_copy / "util.h").open("a") as header:
+    with (own_copy / "common/util.h").open("a") as header:
         header.write("/* changed */\n")
     second = workloads.build()
     assert second != first and (second / "usemem").is_file()
 
 
 def test_a_source_that_does_not_compile(own_copy: Path, tmp_path: Path) -> None:
-    (own_copy / "util.c").write_text("int broken(void) { return missing; }\n")
+    (own_copy / "common/util.c").write_text("int broken(void) { return missing; }\n")
     with pytest.raises(BuildError, match=r"do not compile: .*missing"):
         workloads.build()
     left = [path.name for path in (tmp_path / "cache/vswap/workloads").iterdir()]

@@ -12,9 +12,8 @@ from vswaplab import paths
 if TYPE_CHECKING:
     from tests.workloads.conftest import Program
 
-PARTS = [
-    f"{part}.c" for part in ("region", "content", "worker", "pressure", "report", "gate", "crew", "json", "util")
-]
+PARTS = [f"swapcheck/{part}.c" for part in ("region", "content", "worker", "pressure", "report")]
+PARTS += [f"common/{part}.c" for part in ("gate", "crew", "json", "util")]
 
 
 def test_a_page_that_goes_while_it_is_checked(run: Program, tmp_path: Path) -> None:
@@ -23,7 +22,7 @@ def test_a_page_that_goes_while_it_is_checked(run: Program, tmp_path: Path) -> N
     program = tmp_path / "given_up_race"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]
     subprocess.run(
-        ["gcc", *flags, f"-I{paths.workloads_dir()}", "-o", program, source, *PARTS],
+        ["gcc", *flags, "-Iswapcheck", "-Icommon", "-o", program, source, *PARTS],
         cwd=paths.workloads_dir(),
         check=True,
     )

@@ -180,12 +180,14 @@ static bool vswap_is_used(void)
 	       vswap_devices_suffice();
 }
 
-/* Is virtual swap used for pages of @memcg, while devices have room? */
+/*
+ * Is virtual swap used for pages of @memcg, which may have virtual slots, while
+ * devices have room?
+ */
 static bool vswap_is_used_for(struct mem_cgroup *memcg)
 {
-	return vswap_memcg_allows(memcg) &&
-	       (vswap_devices_suffice() ||
-		(vswap_is_used_for_zswap() && vswap_memcg_may_store(memcg)));
+	return vswap_devices_suffice() ||
+	       (vswap_is_used_for_zswap() && vswap_memcg_may_store(memcg));
 }
 
 /* Is there room: does zswap take pages of @memcg now, if they compress? */
@@ -217,41 +219,52 @@ bool __vswap_can_swap_folio(struct folio *folio)
 }
 
 /*
- * A group that may have a virtual slot may have a few more in the same tick:
- * reclaim takes many pages of one group after the other, and limits are looked
- * at again when data is stored.
+ * A group that has room for a page has room for a few more in the same tick:
+ * reclaim takes many pages of one group after the other. zswap looks at its
+ * limits again when it stores a page; what it does not take then is refused.
  */
 #define VSWAP_CREDIT	SWAP_CLUSTER_MAX
 
 struct vswap_credit {
-	struct mem_cgroup *memcg;
+	struct mem_cgroup *memcg;	/* compared only */
 	unsigned long tick;
-	long nr;
+	unsigned int nr;		/* pages */
 };
 
 static DEFINE_PER_CPU(struct vswap_credit, vswap_credits);
 
+/* Is there room for @nr pages of @memcg? Asks once for many. */
+static bool vswap_has_credit(struct mem_cgroup *memcg, unsigned int nr)
+{
+	struct vswap_credit *credit = get_cpu_ptr(&vswap_credits);
+	bool has_room = true;
+
+	if (credit->nr < nr || credit->memcg != memcg || credit->tick != jiffies) {
+		has_room = vswap_has_room(memcg, false);
+		credit->memcg = memcg;
+		credit->tick = jiffies;
+		credit->nr = has_room ? max_t(unsigned int, VSWAP_CREDIT, nr) : 0;
+	}
+	if (has_room)
+		credit->nr -= nr;
+	put_cpu_ptr(&vswap_credits);
+	return has_room;
+}
+
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 {
-	struct vswap_credit *credit;
 	struct mem_cgroup *memcg;
-	bool wanted = true;
+	bool wanted;
 
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
-	credit = get_cpu_ptr(&vswap_credits);
-	if (credit->nr <= 0 || credit->memcg != memcg || credit->tick != jiffies) {
-		if (get_nr_swap_pages() > 0)
-			wanted = vswap_is_used_for(memcg);
-		else
-			wanted = vswap_has_room(memcg, false);
-		credit->memcg = memcg;
-		credit->tick = jiffies;
-		credit->nr = wanted ? VSWAP_CREDIT : 0;
-	}
-	credit->nr -= folio_nr_pages(folio);
-	put_cpu_ptr(&vswap_credits);
+	wanted = vswap_memcg_allows(memcg);
+	if (wanted && get_nr_swap_pages() > 0)
+		wanted = vswap_is_used_for(memcg);
+	else if (wanted)
+		wanted = vswap_is_used_for_zswap() &&
+			 vswap_has_credit(memcg, folio_nr_pages(folio));
 	rcu_read_unlock();
 	return wanted;
 }

@@ -8,13 +8,13 @@ that zram takes is charged to no group, and a group with a limit gets it as a pr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from vswaplab.bench import setup, suites
+from vswaplab.bench.case import Case, Turn
 from vswaplab.bench.judge import compared
-from vswaplab.bench.plan import Case, Turn
+from vswaplab.bench.outcome import Outcome
 from vswaplab.bench.results import CaseResults, rank
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.row import Row
 from vswaplab.bench.suite import Metric
 from vswaplab.errors import UsageError
 
@@ -84,8 +84,8 @@ def with_reference(cases: Sequence[Case], reference: Reference) -> list[Case]:
 def rows(
     cases: Sequence[Case], rounds: Mapping[Turn, Outcome], kernels: Sequence[str], warmup: int,
     reference: Reference,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """A row, as in "results", for every metric of every set-up and kernel; judge() has to add the verdicts."""
+) -> list[Row]:  # fmt: skip
+    """A row for every metric of every set-up and kernel; judge() has to add the verdicts."""
     found = []
     for case, partner in pairs(cases, reference):
         if partner not in cases:
@@ -99,22 +99,20 @@ def rows(
     return found
 
 
-def _row(
-    measured: CaseResults, kernel: str, base: CaseResults, reference: Reference, metric: Metric
-) -> dict[str, Any]:
+def _row(measured: CaseResults, kernel: str, base: CaseResults, reference: Reference, metric: Metric) -> Row:
     case, name = measured.case, str(reference)
     entries = {
         name: base.entry(reference.kernel, metric.name),
         MEASURED: measured.entry(kernel, metric.name),
     }
-    return {
-        "suite": case.suite, "setup": f"{case.setup_label} on {kernel}", "pressure": case.pressure,
-        "metric": metric.name, "unit": metric.unit, "lower_is_better": metric.lower_is_better,
-        "kernels": entries,
-        "ratios": {
+    return Row(
+        case.suite, f"{case.setup_label} on {kernel}", case.pressure,
+        metric.name, metric.unit, metric.lower_is_better,
+        kernels=entries,
+        ratios={
             MEASURED: compared(measured.values(kernel, metric.name), base.values(reference.kernel, metric.name)),
         },
-        "base": name, "other": MEASURED, "deterministic": suites.find(case.suite).deterministic,
-        "status": max((entry["status"] for entry in entries.values()), key=rank),
-        "options": asdict(case),
-    }  # fmt: skip
+        base=name, other=MEASURED, deterministic=suites.find(case.suite).deterministic,
+        status=max((entry.status for entry in entries.values()), key=rank),
+        published={}, options=asdict(case), vmstat={},
+    )  # fmt: skip

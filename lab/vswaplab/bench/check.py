@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from vswaplab.bench import host, judge, setup, suites
-from vswaplab.bench.plan import Case, Options
-from vswaplab.bench.round import Kernel
-from vswaplab.build import BuiltKernel
+from vswaplab.bench.case import Case, Options
+from vswaplab.bench.kernels import Kernel
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import ToolError, UsageError
 from vswaplab.guest import GuestResult, GuestSpec
 from vswaplab.guest.spec import parse_swap

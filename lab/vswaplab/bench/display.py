@@ -12,8 +12,9 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 
 from vswaplab.bench import judge, results
-from vswaplab.bench.plan import Turn
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.case import Turn
+from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.row import Entry, Row
 from vswaplab.units import format_seconds
 
 _COLOURS = {
@@ -73,28 +74,28 @@ def figure(value: float | None) -> str:
     return f"{value:.4g}"
 
 
-def spread(entry: Mapping[str, Any]) -> str:
+def spread(entry: Entry) -> str:
     """Median ± standard deviation, or why there is none."""
-    if not entry["n"]:
-        return str(entry["status"])
-    text = f"{figure(entry['median'])} ± {figure(entry['stdev'])}"
-    return text if entry["status"] == "ok" else f"{text} ({entry['status']})"
+    if not entry.n:
+        return entry.status
+    text = f"{figure(entry.median)} ± {figure(entry.stdev)}"
+    return text if entry.status == "ok" else f"{text} ({entry.status})"
 
 
-def compared(row: Mapping[str, Any]) -> str:
+def compared(row: Row) -> str:
     """The ratio with its interval."""
-    if row["ratio"] is None:
+    found = row.compared
+    if found.ratio is None:
         return "-"
-    ci = row["ci95"]
-    return f"{row['ratio']:.3f}" + (f" [{ci[0]:.3f}, {ci[1]:.3f}]" if ci else "")
+    return f"{found.ratio:.3f}" + (f" [{found.ci95[0]:.3f}, {found.ci95[1]:.3f}]" if found.ci95 else "")
 
 
-def p_value(row: Mapping[str, Any]) -> str:
+def p_value(row: Row) -> str:
     """The p-value as it was corrected; runs of before it was computed have none."""
-    return "-" if row.get("p_holm") is None else f"{row['p_holm']:.2g}"
+    return "-" if row.compared.p_holm is None else f"{row.compared.p_holm:.2g}"
 
 
-def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
+def table(rows: Sequence[Row], kernels: Sequence[str]) -> Table:
     """The results, a row per metric."""
     drawn = Table()
     for name in ("suite", "set-up", "pressure", "metric"):
@@ -106,47 +107,49 @@ def table(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> Table:
     drawn.add_column("")
     before: object = None
     for row in rows:
-        case = (row["suite"], row["setup"], row["pressure"])
+        case = (row.suite, row.setup, row.pressure)
         if case != before:
             drawn.add_section()
-        cells = [_cell(row["kernels"][name]) for name in kernels]
-        colour = _COLOURS.get(row["verdict"], "red")
+        cells = [_cell(row.kernels[name]) for name in kernels]
+        colour = _COLOURS.get(row.compared.verdict, "red")
         drawn.add_row(
-            *(case if case != before else ("", "", "")), f"{row['metric']}, {row['unit']}", *cells, compared(row),
+            *(case if case != before else ("", "", "")), f"{row.metric}, {row.unit}", *cells, compared(row),
             p_value(row),
-            f"[{colour}]{row['verdict']}[/{colour}]",
+            f"[{colour}]{row.compared.verdict}[/{colour}]",
         )  # fmt: skip
         before = case
     return drawn
 
 
-def _cell(entry: Mapping[str, Any]) -> str:
+def _cell(entry: Entry) -> str:
     text = spread(entry)
-    return text if entry["status"] == "ok" else f"[red]{text}[/red]"
+    return text if entry.status == "ok" else f"[red]{text}[/red]"
 
 
 def show_report(content: Mapping[str, Any]) -> None:
     """Print the tables of a document."""
-    show(content["results"], content["order"])
+    rows = [Row.from_json(row) for row in content["results"]]
     against = content.get("against")
-    if said := judge.note([*content["results"], *(against["results"] if against else [])]):
+    beside = [Row.from_json(row) for row in against["results"]] if against else []
+    show(rows, content["order"])
+    if said := judge.note([*rows, *beside]):
         Console(stderr=True).print(f"vswap: {said}", markup=False, highlight=False, soft_wrap=True)
     if against:
         console = Console(width=None if sys.stdout.isatty() else 160)
         console.print(f"Against {against['base']}, round by round:", markup=False, highlight=False)
-        show(against["results"], against["order"])
+        show(beside, against["order"])
         for text in against["left_out"]:
             console.print(f"not compared with {against['base']}: {text}", markup=False, highlight=False)
 
 
-def show(rows: Sequence[Mapping[str, Any]], kernels: Sequence[str]) -> None:
+def show(rows: Sequence[Row], kernels: Sequence[str]) -> None:
     """Print the table, as wide as the terminal or 160 columns where there is none."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     for part in results.headline(rows):
         if part:
             console.print(table(part, kernels))
     for row in rows:
-        if published := row.get("published"):
-            what = f"{row['suite']} / {row['setup']}, {row['metric']}, {row['unit']}"
-            said = ", ".join(f"{source} {figure(value)}" for source, value in published.items())
+        if row.published:
+            what = f"{row.suite} / {row.setup}, {row.metric}, {row.unit}"
+            said = ", ".join(f"{source} {figure(value)}" for source, value in row.published.items())
             console.print(f"published for {what}: {said}", markup=False, highlight=False)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The JSON document of a run: results, and everything one needs to repeat them."""
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -9,10 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vswaplab import config, paths
+from vswaplab import hashing, paths
 from vswaplab.bench import host
-from vswaplab.bench.engine import Plan
-from vswaplab.bench.round import Kernel
+from vswaplab.bench.kernels import Kernel
+from vswaplab.bench.plan import Plan
+from vswaplab.bench.row import Row
+from vswaplab.build import config
 from vswaplab.errors import UsageError
 
 FORMAT = 1
@@ -28,14 +29,14 @@ def _kernel(found: Kernel) -> dict[str, Any]:
         "arch": found.built.arch,
         "flavour": found.built.flavour,
         "vswap": found.vswap,
-        "image_sha256": hashlib.sha256(found.built.image.read_bytes()).hexdigest(),
-        "config_sha256": hashlib.sha256(found.config.encode()).hexdigest(),
+        "image_sha256": hashing.of_file(found.built.image),
+        "config_sha256": hashing.of_text(found.config),
         "config": {name: value for name, value in options.items() if "/" not in value},
     }
 
 
 def document(
-    plan: Plan, rows: Sequence[Mapping[str, Any]], argv: Sequence[str], *, cases_left: int = 0,
+    plan: Plan, rows: Sequence[Row], argv: Sequence[str], *, cases_left: int = 0,
     against: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The whole document; see KEYS. Times are UTC.
@@ -55,8 +56,8 @@ def document(
         "order": list(plan.names),
         "cases_left": cases_left,
         "kernels": kernels,
-        "results": list(rows),
-        "against": against,
+        "results": [row.to_json() for row in rows],
+        "against": against and {**against, "results": [row.to_json() for row in against["results"]]},
     }
 
 

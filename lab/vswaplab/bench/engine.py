@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs a plan: every turn that is not finished yet, in order, told to whoever watches."""
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Protocol
 
-from vswaplab.bench import plan, round, suites
-from vswaplab.bench.plan import Case, Options, Turn
-from vswaplab.bench.round import Kernel, Outcome
+from vswaplab.bench import round
+from vswaplab.bench.case import Turn
+from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.plan import Plan
 from vswaplab.bench.state import State
 from vswaplab.guest import GuestResult, GuestSpec
 
@@ -18,8 +17,6 @@ GIVE_UP = 2  # failed rounds of a kernel in a case, after which the others are t
 _NOT_RUN = "not run again after: "
 
 Boot = Callable[[GuestSpec], GuestResult]
-# (kernel's name, flavour) -> kernel; suites may ask for flavours of their own.
-Kernels = Mapping[tuple[str, str], Kernel]
 
 
 class Watcher(Protocol):
@@ -32,45 +29,6 @@ class Watcher(Protocol):
     def ended(self, turn: Turn, outcome: Outcome) -> None:
         """It is over."""
         ...
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything about a run that is decided beforehand."""
-
-    cases: Sequence[Case]
-    names: Sequence[str]  # kernels, in order
-    kernels: Kernels
-    options: Options
-    programs: Path
-
-    def turns(self) -> list[Turn]:
-        """Every guest, in order."""
-        rounds = self.options.rounds + self.options.warmup
-        return list(plan.turns(self.cases, self.names, rounds, together=bool(self.options.against)))
-
-    def kernel(self, turn: Turn) -> Kernel:
-        """The kernel that a turn boots."""
-        return self.kernels[turn.kernel, suites.find(turn.case.suite).flavour]
-
-    def specs(self) -> list[GuestSpec]:
-        """Every kind of guest, once per case and kernel."""
-        firsts = plan.turns(self.cases, self.names, 1)
-        return [round.spec(t.case, self.kernel(t), self.options, self.programs) for t in firsts]
-
-    def identity(self) -> str:
-        """What makes finished rounds of another run count for this one."""
-        images = {
-            f"{name} {flavour}": hashlib.sha256(kernel.built.image.read_bytes()).hexdigest()
-            for (name, flavour), kernel in self.kernels.items()
-        }
-        scripts = {
-            f"{case.key} {name}": spec.script
-            for (case, name), spec in zip(
-                ((case, name) for case in self.cases for name in self.names), self.specs(), strict=True
-            )
-        }
-        return plan.identity(self.cases, images, self.options, scripts)
 
 
 def time_left(turns: Sequence[Turn], finished: Mapping[str, Outcome]) -> float | None:
@@ -106,9 +64,9 @@ def given_up(turn: Turn, finished: Mapping[str, Outcome]) -> Outcome | None:
     return Outcome(failed[-1].status, f"{_NOT_RUN}{reason}")
 
 
-def run(the_plan: Plan, state: State, boot: Boot, watcher: Watcher) -> dict[Turn, Outcome]:
+def run(plan: Plan, state: State, boot: Boot, watcher: Watcher) -> dict[Turn, Outcome]:
     """Run what is not finished; each round is kept as soon as it is over."""
-    turns = the_plan.turns()
+    turns = plan.turns()
     for done, turn in enumerate(turns):
         if turn.key in state.finished:
             continue
@@ -118,7 +76,7 @@ def run(the_plan: Plan, state: State, boot: Boot, watcher: Watcher) -> dict[Turn
             continue
         watcher.starts(turn, done, len(turns), time_left(turns, state.finished))
         start = time.monotonic()
-        found = round.run(turn.case, the_plan.kernel(turn), the_plan.options, the_plan.programs, boot)
+        found = round.run(turn.case, plan.kernel(turn), plan.options, plan.programs, boot)
         if not found.wall_seconds:
             found = Outcome(**{**found.to_json(), "wall_seconds": time.monotonic() - start})
         state.add(turn, found)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from vswaplab import build, paths
+from vswaplab import paths
+from vswaplab.build import kbuild
 from vswaplab.errors import ToolError
 from vswaplab.proc import SYSTEM, Runner
 
@@ -54,7 +55,7 @@ def describe(arch: str, runner: Runner = SYSTEM) -> dict[str, Any]:
         "virtual_machine": "hypervisor" in flags,
         "distribution": _distribution(),
         "kernel": platform.release(),
-        "compiler": build.compiler(runner),
+        "compiler": kbuild.compiler(runner),
         "python": platform.python_version(),
         "redis": _version(["redis-server", "--version"], runner),
     }

@@ -8,7 +8,8 @@ from typing import Any
 import jinja2
 
 from vswaplab.bench import display, judge, plots, results
-from vswaplab.bench.plan import slug
+from vswaplab.bench.case import slug
+from vswaplab.bench.row import Row
 from vswaplab.units import format_size
 
 VERDICTS = ("better", "worse", "no difference measured", "too few rounds", "one round", "not measured")
@@ -21,7 +22,7 @@ class Section:
     suite: str
     setup: str
     pressure: str
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Row]
 
     @property
     def anchor(self) -> str:
@@ -31,45 +32,46 @@ class Section:
     @property
     def failures(self) -> list[str]:
         """What went wrong, by kernel; the same for all metrics."""
-        return [f"{name}: {text}" for name, entry in self.rows[0]["kernels"].items() for text in entry["failures"]]
+        return [f"{name}: {text}" for name, entry in self.rows[0].kernels.items() for text in entry.failures]
 
     @property
     def counters(self) -> list[str]:
         """The counters that are not 0 for every kernel."""
-        columns = self.rows[0].get("vmstat", {}).values()
+        columns = self.rows[0].vmstat.values()
         names = dict.fromkeys(name for column in columns for name in column)
         return [name for name in names if any(column.get(name) for column in columns)]
 
     @property
     def published(self) -> list[str]:
         """Whose published figures there are, for any of the metrics."""
-        return list(dict.fromkeys(source for row in self.rows for source in row.get("published", {})))
+        return list(dict.fromkeys(source for row in self.rows for source in row.published))
 
 
-def sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+def sections(rows: Sequence[Row]) -> list[Section]:
     """The rows by case, in the order of the run."""
-    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        found.setdefault((row["suite"], row["setup"], row["pressure"]), []).append(row)
+        found.setdefault((row.suite, row.setup, row.pressure), []).append(row)
     return [Section(*case, entries) for case, entries in found.items()]
 
 
-def counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def counts(rows: Sequence[Row]) -> dict[str, int]:
     """How many metrics there are of each verdict."""
-    found = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
+    found = {verdict: sum(row.compared.verdict == verdict for row in rows) for verdict in VERDICTS}
     return {verdict: count for verdict, count in found.items() if count}
 
 
-def _change(row: Mapping[str, Any]) -> str:
+def _change(row: Row) -> str:
     """The difference in percent: "−12.3 %"."""
-    if row["ratio"] is None:
+    if row.compared.ratio is None:
         return "–"
-    percent = (row["ratio"] - 1) * 100
+    percent = (row.compared.ratio - 1) * 100
     return f"{'+' if percent >= 0 else '−'}{abs(percent):.1f} %"
 
 
-def _interval(row: Mapping[str, Any]) -> str:
-    return f"{row['ci95'][0]:.3f} – {row['ci95'][1]:.3f}" if row["ci95"] else "–"
+def _interval(row: Row) -> str:
+    ci = row.compared.ci95
+    return f"{ci[0]:.3f} – {ci[1]:.3f}" if ci else "–"
 
 
 def _environment() -> jinja2.Environment:
@@ -88,23 +90,24 @@ def page(content: Mapping[str, Any]) -> str:
     """The page for a document of vswap bench."""
     names = list(content["order"])
     base, other = content.get("pair") or results.pair(names)
-    found = sections(content["results"])
-    headline, rest = results.headline(content["results"])
+    rows = [Row.from_json(row) for row in content["results"]]
+    found = sections(rows)
+    headline, rest = results.headline(rows)
     against = content.get("against")
-    parts = results.headline(against["results"]) if against else ()
-    beside = against["results"] if against else []
+    beside = [Row.from_json(row) for row in against["results"]] if against else []
+    parts = results.headline(beside)
     forests, strips = {}, {}
     for section in found:
         if other:
             forests[section.anchor] = plots.forest(section.rows, base, other)
         strips[section.anchor] = [
-            plots.strip(row, names) for row in section.rows if any(e["values"] for e in row["kernels"].values())
+            plots.strip(row, names) for row in section.rows if any(e.values for e in row.kernels.values())
         ]
     return _environment().get_template("report.html.j2").render(
         content=content, names=names, base=base, other=other, sections=found, forests=forests, strips=strips,
         failed=sum(bool(section.failures) for section in found),
         headline=sections(headline), rest=sections(rest), against=against,
-        note=judge.note([*content["results"], *beside]),
+        note=judge.note([*rows, *beside]),
         against_parts=[sections(part) for part in parts if part], counts=counts(headline),
         limit=content["options"]["limit"],
     )  # fmt: skip

@@ -1,168 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is going to run: cases, and for each of them rounds in which the kernels take turns."""
+"""What is going to run: for each case rounds in which the kernels take turns."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
-from vswaplab.bench import setup as setups
-from vswaplab.bench import suites
-from vswaplab.bench.suite import Suite
-from vswaplab.errors import UsageError
+from vswaplab import hashing
+from vswaplab.bench import round, suites
+from vswaplab.bench.case import Case, Options, Turn
+from vswaplab.bench.kernels import Kernel
+from vswaplab.guest import GuestSpec
 
-
-def slug(text: str) -> str:
-    """The letters and digits of a text, with "-" for what is between them: for files and anchors."""
-    return "-".join("".join(c if c.isalnum() else " " for c in text).split())
-
-
-@dataclass(frozen=True)
-class Case:
-    """One comparison. ``compressor``, ``mglru`` and ``page_cluster`` None: the kernel's default."""
-
-    suite: str
-    setup: str
-    pressure: str
-    compressor: str | None = None
-    mglru: bool | None = None
-    page_cluster: int | None = None
-
-    @property
-    def setup_label(self) -> str:
-        """The set-up with what was chosen beside it: "zswap", "zswap, lz4, MGLRU off, page-cluster 0"."""
-        extra = [self.compressor] if self.compressor else []
-        if self.mglru is not None:
-            extra.append(f"MGLRU {'on' if self.mglru else 'off'}")
-        if self.page_cluster is not None:
-            extra.append(f"page-cluster {self.page_cluster}")
-        return ", ".join([self.setup, *extra])
-
-    @property
-    def title(self) -> str:
-        """A name for people."""
-        return f"{self.suite} / {self.setup_label} / {self.pressure}"
-
-    @property
-    def key(self) -> str:
-        """A name for files and anchors."""
-        return slug(self.title)
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One guest: a kernel's turn in a round of a case."""
-
-    case: Case
-    kernel: str
-    round: int
-
-    @property
-    def key(self) -> str:
-        """A name that no other turn of the plan has."""
-        return f"{self.case.key}/{self.kernel}/{self.round}"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user can choose about the guests. ``limit`` is RAM in bytes: see vswaplab.bench.setup."""
-
-    arch: str = "um"
-    limit: int = 256 << 20
-    cpus: int = 2
-    rounds: int = 5
-    warmup: int = 1
-    against: str = ""  # SETUP@KERNEL: see vswaplab.bench.against
-
-
-# vm.page-cluster unless told otherwise: what kernels start with, and what everybody sets who tunes swap.
-PAGE_CLUSTERS = (3, 0)
-
-# The quick suite: what says most, with no more rows than seven rounds can judge. (suite, set-up, pressure)
-QUICK = (
-    ("usemem1", "zswap", "memcg"),
-    ("usemem1", "zswap", "global"),
-    ("usemem1", "disk", "memcg"),
-    ("usememN", "zswap", "global"),
-    ("memhog", "zswap", "memcg"),
-    ("kbuild", "zswap", "global"),
-    ("redis", "zswap", "memcg"),
-    ("sqlite", "zswap", "memcg"),
-    ("touch", "zswap", "memcg"),
-    ("leftover", "zswap", "global"),
-    ("exit", "zswap", "memcg"),
-    ("fork", "zswap", "memcg"),
-    ("swapoff", "disk-always", "memcg"),
-    ("tmpfs", "zswap", "memcg"),
-)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Names a user gave; None where nothing was said."""
-
-    suites: Sequence[str] = ()
-    setups: Sequence[str] | None = None
-    pressures: Sequence[str] | None = None
-    compressors: Sequence[str] | None = None
-    mglru: Sequence[bool] | None = None
-    page_clusters: Sequence[int] | None = None
-    quick: bool = False
-
-
-def _setups_of(suite: Suite, wanted: Sequence[str] | None) -> list[str]:
-    """The set-ups a suite runs in, in the table's order. Raises UsageError for one it cannot."""
-    if wanted is None:
-        return list(suite.setups or setups.USUAL)
-    return [name for name in wanted if name not in suite.without]
-
-
-def _pressures_of(suite: Suite, wanted: Sequence[str] | None) -> list[str]:
-    if wanted is None or suite.pressures == ("none",):
-        return list(suite.pressures)
-    return [name for name in wanted if name in suite.pressures]
-
-
-def _page_clusters_of(suite: str, selection: Selection) -> Sequence[int | None]:
-    return (suites.find(suite).faults and selection.page_clusters) or (None,)
-
-
-def cases(selection: Selection, arch: str) -> list[Case]:
-    """All cases of a selection. Raises UsageError for names that do not exist, or when nothing is left."""
-    for name in selection.setups or ():
-        setups.find(name)
-    chosen = [suites.find(name) for name in selection.suites] or list(suites.SUITES)
-    chosen = [suite for suite in chosen if arch in suite.arches]
-    triples = [
-        (suite.name, setup, pressure)
-        for suite in chosen
-        for setup in _setups_of(suite, selection.setups)
-        for pressure in _pressures_of(suite, selection.pressures)
-    ]
-    if selection.quick:
-        triples = [triple for triple in QUICK if triple in _every(chosen, selection)]
-    found = [
-        Case(*triple, compressor, mglru, page_cluster)
-        for triple in triples
-        for compressor in selection.compressors or (None,)
-        for mglru in selection.mglru or (suites.find(triple[0]).mglru,)
-        for page_cluster in _page_clusters_of(triple[0], selection)
-    ]
-    if not found:
-        raise UsageError("nothing to run: these suites have no such set-up, pressure or architecture")
-    return list(dict.fromkeys(found))
-
-
-def _every(chosen: Sequence[Suite], selection: Selection) -> set[tuple[str, str, str]]:
-    """What --quick may choose from: set-ups and pressures restrict it if they are given."""
-    names = {suite.name for suite in chosen}
-    return {
-        triple
-        for triple in QUICK
-        if triple[0] in names
-        and (selection.setups is None or triple[1] in selection.setups)
-        and (selection.pressures is None or triple[2] in selection.pressures)
-    }
+# (kernel's name, flavour) -> kernel; suites may ask for flavours of their own.
+Kernels = Mapping[tuple[str, str], Kernel]
 
 
 def _groups(found: Sequence[Case], together: bool) -> list[list[Case]]:
@@ -197,4 +48,43 @@ def identity(
     ``kernels`` are the checksums of images by name, ``scripts`` the guests' scripts by case.
     """
     content = [[asdict(case) for case in found], dict(kernels), asdict(options), dict(scripts)]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+    return hashing.of_text(json.dumps(content, sort_keys=True))[:24]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a run that is decided beforehand."""
+
+    cases: Sequence[Case]
+    names: Sequence[str]  # kernels, in order
+    kernels: Kernels
+    options: Options
+    programs: Path
+
+    def turns(self) -> list[Turn]:
+        """Every guest, in order."""
+        rounds = self.options.rounds + self.options.warmup
+        return list(turns(self.cases, self.names, rounds, together=bool(self.options.against)))
+
+    def kernel(self, turn: Turn) -> Kernel:
+        """The kernel that a turn boots."""
+        return self.kernels[turn.kernel, suites.find(turn.case.suite).flavour]
+
+    def specs(self) -> list[GuestSpec]:
+        """Every kind of guest, once per case and kernel."""
+        firsts = turns(self.cases, self.names, 1)
+        return [round.spec(t.case, self.kernel(t), self.options, self.programs) for t in firsts]
+
+    def identity(self) -> str:
+        """What makes finished rounds of another run count for this one."""
+        images = {
+            f"{name} {flavour}": hashing.of_file(kernel.built.image)
+            for (name, flavour), kernel in self.kernels.items()
+        }
+        scripts = {
+            f"{case.key} {name}": spec.script
+            for (case, name), spec in zip(
+                ((case, name) for case in self.cases for name in self.names), self.specs(), strict=True
+            )
+        }
+        return identity(self.cases, images, self.options, scripts)

@@ -4,11 +4,13 @@
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+
+from vswaplab.bench.row import Row
 
 COLOURS = {
     "better": "#1a7f4b",
@@ -46,11 +48,10 @@ def _clipped(value: float) -> float:
     return min(max(value, 1 / SPAN), SPAN)
 
 
-def _whole(rows: Sequence[Mapping[str, Any]]) -> float:
+def _whole(rows: Sequence[Row]) -> float:
     """How far the axis has to go: a little beyond everything there is, at least 10 % either way."""
-    ends = [
-        abs(math.log(_clipped(v))) for row in rows for v in (row["ratio"], *(row["ci95"] or ())) if v and v > 0
-    ]
+    found = [row.compared for row in rows]
+    ends = [abs(math.log(_clipped(v))) for one in found for v in (one.ratio, *(one.ci95 or ())) if v and v > 0]
     return math.exp(max([*ends, math.log(1.1)]) * 1.08)
 
 
@@ -61,7 +62,7 @@ def _ticks(span: float) -> list[float]:
     return [0.25, 0.33, 0.5, 0.67, 1, 1.5, 2, 3, 4]
 
 
-def forest(rows: Sequence[Mapping[str, Any]], base: str, other: str) -> str:
+def forest(rows: Sequence[Row], base: str, other: str) -> str:
     """Ratio and confidence interval of every metric, one line each, on a logarithmic axis around 1."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(7.6, 0.25 * len(rows) + 0.75), layout="constrained")
@@ -75,7 +76,7 @@ def forest(rows: Sequence[Mapping[str, Any]], base: str, other: str) -> str:
         ticks = [tick for tick in _ticks(span) if 1 / span <= tick <= span]
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
-        axes.set_yticks(range(len(rows)), [f"{row['metric']}" for row in rows])
+        axes.set_yticks(range(len(rows)), [row.metric for row in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(axis="x", color="#e5e7eb", linewidth=0.6)
         axes.set_axisbelow(True)
@@ -84,29 +85,30 @@ def forest(rows: Sequence[Mapping[str, Any]], base: str, other: str) -> str:
         return _svg(figure, f"ratios {other} to {base}")
 
 
-def _line(axes: Any, at: int, row: Mapping[str, Any]) -> None:
+def _line(axes: Any, at: int, row: Row) -> None:
     """One ratio; a cross at the edge of the plot where there is none."""
-    if row["ratio"] is None:
-        text = "no figure: " + "; ".join(f"{k} {e['status']}" for k, e in row["kernels"].items())
+    found = row.compared
+    if found.ratio is None:
+        text = "no figure: " + "; ".join(f"{name} {entry.status}" for name, entry in row.kernels.items())
         axes.text(1.0, at, f"  {text}", va="center", color=COLOURS["worse"], fontsize=8)
         return
-    colour = COLOURS.get(row["verdict"], "#111827")
-    if row["ci95"]:
-        axes.plot([_clipped(end) for end in row["ci95"]], [at, at], color=colour, linewidth=2.2, alpha=0.45)
-    axes.plot(_clipped(row["ratio"]), at, "o", color=colour, markersize=5.5)
+    colour = COLOURS.get(found.verdict, "#111827")
+    if found.ci95:
+        axes.plot([_clipped(end) for end in found.ci95], [at, at], color=colour, linewidth=2.2, alpha=0.45)
+    axes.plot(_clipped(found.ratio), at, "o", color=colour, markersize=5.5)
 
 
-def strip(row: Mapping[str, Any], kernels: Sequence[str]) -> str:
+def strip(row: Row, kernels: Sequence[str]) -> str:
     """Every round of one metric as a dot, a line per kernel, the medians marked."""
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(4.6, 0.3 * len(kernels) + 0.45), layout="constrained")
         axes = figure.subplots()
         for at, name in enumerate(kernels):
             colour = KERNEL_COLOURS[at % len(KERNEL_COLOURS)]
-            entry = row["kernels"][name]
-            axes.plot(entry["values"], [at] * len(entry["values"]), "o", color=colour, alpha=0.55, markersize=5)
-            if entry["median"] is not None:
-                axes.plot(entry["median"], at, "|", color=colour, markersize=15, markeredgewidth=2.2)
+            entry = row.kernels[name]
+            axes.plot(entry.values, [at] * len(entry.values), "o", color=colour, alpha=0.55, markersize=5)
+            if entry.median is not None:
+                axes.plot(entry.median, at, "|", color=colour, markersize=15, markeredgewidth=2.2)
         axes.set_yticks(range(len(kernels)), list(kernels))
         axes.set_ylim(len(kernels) - 0.5, -0.5)
         axes.tick_params(length=0)
@@ -115,5 +117,5 @@ def strip(row: Mapping[str, Any], kernels: Sequence[str]) -> str:
         axes.grid(axis="x", color="#e5e7eb", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.margins(x=0.08)
-        axes.set_title(f"{row['metric']}, {row['unit']}", fontsize=9, loc="left", color="#111827")
-        return _svg(figure, f"{row['metric']} by round")
+        axes.set_title(f"{row.metric}, {row.unit}", fontsize=9, loc="left", color="#111827")
+        return _svg(figure, f"{row.metric} by round")

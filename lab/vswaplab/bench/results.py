@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The outcome of all rounds as one JSON object: what the report shows and what others can read."""
+"""The outcome of all rounds as rows: what the report shows and what others can read."""
 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from vswaplab.bench import stats, suites
-from vswaplab.bench.judge import compared, digits, judge
-from vswaplab.bench.plan import Case, Turn
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.case import Case, Turn
+from vswaplab.bench.judge import compared, digits, judge, six_digits
+from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.row import Entry, Row
 from vswaplab.bench.suite import Metric
 
 _WORST = ("ok", "oom", "timeout", "failed", "lost", "panic")  # later ones are worse
@@ -25,9 +25,9 @@ def pair(kernels: Sequence[str]) -> tuple[str, str | None]:
 TUNED = 0  # the vm.page-cluster whose rows are the headline of a report
 
 
-def headline(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def headline(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     """(the rows that a report begins with, the others): those of TUNED and of none, if TUNED was measured."""
-    values = [row["options"].get("page_cluster") for row in rows]
+    values = [row.options.get("page_cluster") for row in rows]
     if TUNED not in values:
         return list(rows), []
     first = [row for row, value in zip(rows, values, strict=True) if value in (None, TUNED)]
@@ -70,32 +70,32 @@ class CaseResults:
             }
         return medians
 
-    def entry(self, kernel: str, metric: str) -> dict[str, Any]:
+    def entry(self, kernel: str, metric: str) -> Entry:
         """A kernel's figures of one metric, and what went wrong."""
         values = self.values(kernel, metric)
-        figures = {key: digits(v) if key != "n" else v for key, v in asdict(stats.summary(values)).items()}
-        return {
-            **figures, "status": self.status(kernel), "failures": self.reasons(kernel),
-            "values": [digits(value) for value in values],
-        }  # fmt: skip
+        found = stats.summary(values)
+        return Entry(
+            found.n, digits(found.mean), digits(found.stdev), digits(found.median),
+            self.status(kernel), self.reasons(kernel), [six_digits(value) for value in values],
+        )  # fmt: skip
 
-    def row(self, metric: Metric) -> dict[str, Any]:
-        """The entry of "results" for one metric; judge() has to add the verdict."""
+    def row(self, metric: Metric) -> Row:
+        """The row of one metric; judge() has to add the verdict."""
         base, other = pair(self.kernels)
         below = self.values(base, metric.name)
         suite = suites.find(self.case.suite)
-        return {
-            "suite": self.case.suite, "setup": self.case.setup_label, "pressure": self.case.pressure,
-            "metric": metric.name, "unit": metric.unit, "lower_is_better": metric.lower_is_better,
-            "kernels": {name: self.entry(name, metric.name) for name in self.kernels},
-            "ratios": {
+        return Row(
+            self.case.suite, self.case.setup_label, self.case.pressure,
+            metric.name, metric.unit, metric.lower_is_better,
+            kernels={name: self.entry(name, metric.name) for name in self.kernels},
+            ratios={
                 name: compared(self.values(name, metric.name), below) for name in self.kernels if name != base
             },
-            "base": base, "other": other, "deterministic": suite.deterministic,
-            "status": max((self.status(name) for name in self.kernels), key=rank),
-            "published": dict(suite.published(self.case.setup).get(metric.name, {})),
-            "options": asdict(self.case), "vmstat": self.counters(),
-        }  # fmt: skip
+            base=base, other=other, deterministic=suite.deterministic,
+            status=max((self.status(name) for name in self.kernels), key=rank),
+            published=dict(suite.published(self.case.setup).get(metric.name, {})),
+            options=asdict(self.case), vmstat=self.counters(),
+        )  # fmt: skip
 
 
 def rank(status: str) -> int:
@@ -105,8 +105,8 @@ def rank(status: str) -> int:
 
 def rows(
     cases: Sequence[Case], rounds: Mapping[Turn, Outcome], kernels: Sequence[str], warmup: int
-) -> list[dict[str, Any]]:
-    """The list "results": every metric of every case, those without a single good round included.
+) -> list[Row]:
+    """Every row: every metric of every case, those without a single good round included.
 
     The first ``warmup`` rounds of each case are not counted.
     """

@@ -19,6 +19,7 @@ from vswaplab.bench import display, judge, sources
 from vswaplab.bench.document import read_json
 from vswaplab.bench.permutation import ENOUGH
 from vswaplab.bench.results import TUNED
+from vswaplab.bench.row import Row
 from vswaplab.errors import UsageError
 
 PAGE, README = Path("docs/results.md"), Path("README.md")
@@ -105,7 +106,7 @@ class Report:
     @property
     def warning(self) -> str | None:
         """That there were too few rounds for so many comparisons, if so."""
-        return judge.note([row for row in self.rows if "ratios" in row])
+        return judge.note([Row.from_json(row) for row in self.rows if "ratios" in row])
 
     def line(self, row: Mapping[str, Any], text: str = "", beside: str = "") -> Line:
         """What is shown of one of its rows. Rules of today apply to reports of before."""
@@ -119,12 +120,16 @@ class Report:
             base=_figure(base),
             other=_figure(other),
             ratio=_ratio(row["ratio"]) + (f" ({_ratio(ci[0])}–{_ratio(ci[1])})" if ci else ""),
-            p=display.p_value(row) if rounds[0] >= ENOUGH else "-",
+            p=_p_value(row) if rounds[0] >= ENOUGH else "-",
             verdict=_verdict(row, rounds[0], sure),
             rounds=" and ".join(str(count) for count in rounds),
             warmup=self.content["options"]["warmup"],
             kernel=self.kernel,
         )
+
+
+def _p_value(row: Mapping[str, Any]) -> str:
+    return display.p_value(Row.from_json(row)) if "ratios" in row else "-"
 
 
 def _figure(entry: Mapping[str, Any]) -> str:

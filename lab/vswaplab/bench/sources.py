@@ -4,7 +4,9 @@
 import hashlib
 from pathlib import Path
 
-from vswaplab import build, overlay, paths
+from vswaplab import paths
+from vswaplab.tree import overlay
+from vswaplab.tree.buildtree import BASE_FIXES
 
 BASE = "mainline"
 
@@ -24,4 +26,4 @@ def checksum(kernel: Path, under: str = "") -> str:
 
 def of_lab(name: str) -> str:
     """The checksum for one of the lab's kernels, as kernel/ is now."""
-    return checksum(paths.kernel_dir(), build.BASE_FIXES if name == BASE else "")
+    return checksum(paths.kernel_dir(), BASE_FIXES if name == BASE else "")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from vswaplab import paths
-from vswaplab.bench.plan import Turn
-from vswaplab.bench.round import Outcome
+from vswaplab.bench.case import Turn
+from vswaplab.bench.outcome import Outcome
 from vswaplab.errors import UsageError
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The in-kernel benchmark as suites use it: shell text to run it, figures out of what it wrote.
 
-bench/kernel/mm/swap_bench/main.c has the files and what the phases are. Kernels of the flavour "bench"
+kernel-bench/mm/swap_bench/main.c has the files and what the phases are. Kernels of the flavour "bench"
 have it.
 """
 

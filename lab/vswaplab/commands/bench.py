@@ -20,27 +20,31 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from vswaplab import paths, workloads
+from vswaplab import paths
 from vswaplab.bench import (
     against,
     check,
     display,
     engine,
     html,
-    kernel,
+    kernels,
     permutation,
-    plan,
     results,
+    selection,
     setup,
     sources,
     state,
     suites,
 )
+from vswaplab.bench.case import Case, Options, Turn
 from vswaplab.bench.document import document, write_json
 from vswaplab.bench.judge import judge
-from vswaplab.bench.plan import Options, Selection
-from vswaplab.bench.round import Kernel, Outcome
+from vswaplab.bench.kernels import Kernel
+from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.plan import Plan
+from vswaplab.bench.selection import Selection
 from vswaplab.bench.suite import PRESSURES
+from vswaplab.build import workloads
 from vswaplab.errors import UsageError
 from vswaplab.guest import boot
 from vswaplab.progress import shown
@@ -94,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pressure", metavar="LIST", type=_list, help="memcg, global (default: both)")
     add("--compressor", metavar="LIST", type=_list, help="lzo, lz4, zstd (default: the kernel's)")
     add("--mglru", metavar="LIST", type=_list, help="on, off (default: the kernel's)")
-    clusters = ",".join(str(value) for value in plan.PAGE_CLUSTERS)
+    clusters = ",".join(str(value) for value in selection.PAGE_CLUSTERS)
     add("--page-cluster", metavar="LIST", type=_list,
         help=f"vm.page-cluster: readahead of 2^N pages (default: {clusters}; 0 is the headline)")  # fmt: skip
     add("--rounds", metavar="N", type=_number,
@@ -121,7 +125,7 @@ def _switches(words: Sequence[str] | None) -> list[bool] | None:
 
 def _page_clusters(words: Sequence[str] | None) -> Sequence[int]:
     if words is None:
-        return plan.PAGE_CLUSTERS
+        return selection.PAGE_CLUSTERS
     found = [_number(word) for word in words]
     if any(not 0 <= value <= PAGE_CLUSTER_MAX for value in found):
         raise UsageError(f"--page-cluster: a value is 0 to {PAGE_CLUSTER_MAX}")
@@ -169,7 +173,7 @@ def _print_list() -> None:
 
 
 def _kernels(
-    choices: Sequence[kernel.Choice], arch: str, flavours: Sequence[str], jobs: int
+    choices: Sequence[kernels.Choice], arch: str, flavours: Sequence[str], jobs: int
 ) -> dict[tuple[str, str], Kernel]:
     """Build and try every kernel; those that somebody gave first, because they may be no good."""
     found = {}
@@ -177,25 +181,25 @@ def _kernels(
         known = sources.of_lab(choice.name) if choice.kind == "lab" else ""  # before building: that is built
         for flavour in flavours:
             with shown() as progress:
-                built = kernel.get(choice, arch, flavour, jobs=jobs, progress=progress)
+                built = kernels.get(choice, arch, flavour, jobs=jobs, progress=progress)
                 progress.update(f"trying {choice.name}")
                 found[choice.name, flavour] = replace(check.trial(built, boot), sources=known)
     return found
 
 
-def _comparisons(cases: Sequence[plan.Case], kernels: Sequence[str], options: Options) -> int:
+def _comparisons(cases: Sequence[Case], names: Sequence[str], options: Options) -> int:
     """How many the report will have."""
-    pairs = against.pairs(cases, against.parse(options.against, kernels)) if options.against else []
-    return check.comparisons(cases, len(kernels), [case for case, _ in pairs])
+    pairs = against.pairs(cases, against.parse(options.against, names)) if options.against else []
+    return check.comparisons(cases, len(names), [case for case, _ in pairs])
 
 
-def _plan(args: argparse.Namespace) -> engine.Plan:
+def _plan(args: argparse.Namespace) -> Plan:
     """Everything that can be wrong is found here."""
     for target in (args.json, args.html):
         check_target(target)
     options = _options(args)
-    cases = plan.cases(_selection(args), args.arch)
-    choices = kernel.choose(args.kernels if args.kernels is not None else ["mainline", "vswap"], args.kernel)
+    cases = selection.cases(_selection(args), args.arch)
+    choices = kernels.choose(args.kernels if args.kernels is not None else ["mainline", "vswap"], args.kernel)
     names = [choice.name for choice in choices]
     if options.against:
         cases = against.with_reference(cases, against.parse(options.against, names))
@@ -205,19 +209,19 @@ def _plan(args: argparse.Namespace) -> engine.Plan:
     check.programs(wanted)
     flavours = list(dict.fromkeys(suites.find(name).flavour for name in wanted))
     programs = workloads.build()
-    kernels = _kernels(choices, args.arch, flavours, args.jobs)
-    check.settings(cases, list(kernels.values()))
+    built = _kernels(choices, args.arch, flavours, args.jobs)
+    check.settings(cases, list(built.values()))
     for name in wanted:
         with shown() as progress:
             progress.update(f"preparing {name}")
             suites.find(name).prepare()
-    made = engine.Plan(cases, names, kernels, options, programs)
+    made = Plan(cases, names, built, options, programs)
     check.room(made.specs())
     return made
 
 
 def _against(
-    made: engine.Plan, complete: Sequence[plan.Case], rounds: Mapping[plan.Turn, Outcome]
+    made: Plan, complete: Sequence[Case], rounds: Mapping[Turn, Outcome]
 ) -> dict[str, Any] | None:
     """The comparison with the reference, if one was asked for; without verdicts."""
     if not made.options.against:
@@ -230,7 +234,7 @@ def _against(
     }  # fmt: skip
 
 
-def write_report(args: argparse.Namespace, made: engine.Plan, kept: state.State) -> dict[str, Any]:
+def write_report(args: argparse.Namespace, made: Plan, kept: state.State) -> dict[str, Any]:
     """Write the report of all cases whose rounds are finished, and return it. Nothing if there is none."""
     turns = made.turns()
     missing = {turn.case for turn in turns if turn.key not in kept.finished}

@@ -4,7 +4,7 @@
 import argparse
 import time
 
-from vswaplab import build, config
+from vswaplab.build import config, kbuild
 from vswaplab.progress import shown
 from vswaplab.units import format_seconds
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Build, and print one line per kernel."""
     if args.clean:
-        build.clean()
+        kbuild.clean()
         return 0
     wanted = [(args.kernel, args.arch, args.flavour)]
     if args.all:
@@ -33,6 +33,6 @@ def main(args: argparse.Namespace) -> int:
     for names in wanted:
         start = time.monotonic()
         with shown() as progress:
-            built = build.build(*names, jobs=args.jobs, progress=progress)
+            built = kbuild.build(*names, jobs=args.jobs, progress=progress)
         print(f"{built.name}: {built.image} ({built.release}, {format_seconds(time.monotonic() - start)})")
     return 0

@@ -5,8 +5,9 @@ import argparse
 import difflib
 from collections.abc import Iterable
 
-from vswaplab import build, config, disasm, paths
-from vswaplab.disasm import Difference
+from vswaplab import paths
+from vswaplab.build import config, disasm, kbuild
+from vswaplab.build.disasm import Difference
 from vswaplab.progress import shown
 
 
@@ -39,8 +40,8 @@ def _diff(found: Difference, context: int) -> Iterable[str]:
 def main(args: argparse.Namespace) -> int:
     """Print a line for each function, or a diff. 1 if a function that was asked for does not differ."""
     with shown() as progress:
-        ours = build.build(args.kernel, args.arch, "release", progress=progress).dir
-        base = build.build("mainline", args.arch, "release", progress=progress).dir
+        ours = kbuild.build(args.kernel, args.arch, "release", progress=progress).dir
+        base = kbuild.build("mainline", args.arch, "release", progress=progress).dir
     found = disasm.differences(disasm.edited_objects(paths.kernel_dir(), ours), ours, base)
     for item in found:
         if not args.function:

@@ -7,8 +7,8 @@ checksum. VSWAP_LINUX_TARBALL=/path/to/linux-7.3.y.tar.xz is used instead of bot
 
 import argparse
 
-from vswaplab import source
 from vswaplab.progress import shown
+from vswaplab.source import linux
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Fetch, and say what is there."""
     with shown() as progress:
-        found = source.fetch(update=args.update, progress=progress)
+        found = linux.fetch(update=args.update, progress=progress)
     print(f"Linux {found.version}: {found.path}")
     return 0

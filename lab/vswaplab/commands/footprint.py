@@ -8,8 +8,9 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from vswaplab import footprint, paths
+from vswaplab import paths
 from vswaplab.errors import TreeError
+from vswaplab.tree import footprint
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

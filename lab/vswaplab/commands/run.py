@@ -24,17 +24,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from vswaplab import config, demo, hostprogram, paths, runlog, workloads
-from vswaplab.bench import kernel as kernels
-from vswaplab.bench.kernel import Choice
-from vswaplab.build import BuiltKernel
+from vswaplab import paths
+from vswaplab.bench import kernels
+from vswaplab.bench.kernels import Choice
+from vswaplab.build import config, workloads
+from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestSpec, boot, parse_swap
 from vswaplab.guest.spec import CGROUPS, CPUS_DEFAULT, CPUS_MAX, MODES
-from vswaplab.live import LiveLine
 from vswaplab.progress import shown
-from vswaplab.report import Report, checked_verdict, own_verdict, sentence, table, to_json
-from vswaplab.resultsdir import ResultsDir
+from vswaplab.run import demo, hostprogram, runlog
+from vswaplab.run.live import LiveLine
+from vswaplab.run.report import Report, checked_verdict, own_verdict, sentence, table, to_json
+from vswaplab.run.resultsdir import ResultsDir
 from vswaplab.units import format_size, parse_size
 
 KERNELS = ("vswap", "mainline")

@@ -9,9 +9,12 @@
 import argparse
 from pathlib import Path
 
-from vswaplab import paths, series, source, tree
+from vswaplab import paths
 from vswaplab.errors import UsageError
 from vswaplab.progress import Progress, shown
+from vswaplab.series import cut
+from vswaplab.source import linux
+from vswaplab.tree import worktree
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,13 +38,13 @@ def _target(args: argparse.Namespace) -> Path:
 
 def _make(args: argparse.Namespace, progress: Progress) -> None:
     target = _target(args)
-    found = source.fetch(verify=False, progress=progress)
-    base = source.pristine(found, progress=progress)
+    found = linux.fetch(verify=False, progress=progress)
+    base = linux.pristine(found, progress=progress)
     kernel = paths.kernel_dir() if args.kernel == "vswap" else None
     if kernel and (target / ".git").exists():
-        tree.refresh(base, target, kernel)
+        worktree.refresh(base, target, kernel)
     elif not (target / ".git").exists():
-        tree.make(base, found.version, target, kernel, progress=progress)
+        worktree.make(base, found.version, target, kernel, progress=progress)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -57,12 +60,12 @@ def main(args: argparse.Namespace) -> int:
     """Do what the options say and print what was made."""
     _check(args)
     if args.export:
-        for name in tree.export_tree(_target(args), paths.kernel_dir(), force=args.force):
+        for name in worktree.export_tree(_target(args), paths.kernel_dir(), force=args.force):
             print(f"kernel/{name}")
         return 0
     if args.series:
         with shown() as progress:
-            patches = series.write(args.series.absolute(), build_steps=args.build, progress=progress)
+            patches = cut.write(args.series.absolute(), build_steps=args.build, progress=progress)
         for path in patches:
             print(path)
         return 0

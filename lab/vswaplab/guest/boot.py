@@ -17,7 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from vswaplab import paths, workloads
+from vswaplab import paths
+from vswaplab.build import workloads
 from vswaplab.errors import ToolError
 from vswaplab.guest import splats
 from vswaplab.guest.events import BadEvent, Collector
@@ -44,7 +45,7 @@ def machine_for(arch: str) -> Machine:
 
 
 def job_text(spec: GuestSpec, machine: Machine, swap: Swap) -> str:
-    """The file "job" that guest-init reads; see workloads/guest-init.h."""
+    """The file "job" that guest-init reads; see guest/init/init.h."""
     devices = {
         "none": "none",
         "file": f"disk {machine.disk}",

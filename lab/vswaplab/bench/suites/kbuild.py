@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """A kernel build: the larger files of mm/, compiled with make -j in too little memory."""
 
-import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vswaplab import build, paths
+from vswaplab import hashing, paths
 from vswaplab.bench.suite import Metric, Program, Room, Suite, Unverified, timed
+from vswaplab.build import kbuild
 from vswaplab.errors import BuildError
 from vswaplab.proc import SYSTEM, Runner
 
@@ -65,7 +65,7 @@ def make_sources(out: Path, target: Path, runner: Runner) -> None:
         file = target / f"{name}.i"
         runner.run(["gcc", *every, "-w", "-E", "-P", "-o", str(file), source], cwd=out)
         runner.run(["gcc", *common, "-w", "-c", "-o", str(target / f"{name}.o"), file.name], cwd=target)
-        digest = hashlib.sha256((target / f"{name}.o").read_bytes()).hexdigest()
+        digest = hashing.of_file(target / f"{name}.o")
         sums.append(f"{digest}  {name}.o\n")
         (target / f"{name}.o").unlink()
     paths.write_file(target / "sums", "".join(sums).encode())
@@ -90,9 +90,9 @@ class Kbuild(Suite):
 
     def sources(self) -> Path:
         """Where the sources are: the files, their checksums, a makefile's rules."""
-        kernel = build.build("mainline", "um", "release")
-        text = f"2\0{FILES}\0{build.compiler()}\0{hashlib.sha256(kernel.image.read_bytes()).hexdigest()}"
-        return paths.cache_dir() / "bench" / "kbuild" / hashlib.sha256(text.encode()).hexdigest()[:20]
+        kernel = kbuild.build("mainline", "um", "release")
+        text = f"2\0{FILES}\0{kbuild.compiler()}\0{hashing.of_file(kernel.image)}"
+        return paths.cache_dir() / "bench" / "kbuild" / hashing.of_text(text)[:20]
 
     def prepare(self) -> None:
         """Make the sources, once per base kernel and compiler."""
@@ -100,7 +100,7 @@ class Kbuild(Suite):
         with paths.locked(target.with_name(f".{target.name}.lock")):
             if not target.is_dir():
                 with paths.atomic_dir(target) as temporary:
-                    make_sources(build.build("mainline", "um", "release").dir, temporary, SYSTEM)
+                    make_sources(kbuild.build("mainline", "um", "release").dir, temporary, SYSTEM)
 
     def script(self, room: Room) -> str:
         """Objects and make's own files are in a tmpfs that is never swapped."""

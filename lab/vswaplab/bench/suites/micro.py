@@ -2,7 +2,7 @@
 """What the swap layer costs per page: the in-kernel benchmark, in nanoseconds or instructions.
 
 No page tables, no reclaim, devices in RAM: what differs between kernels is the layer. "alloc" to
-"release" are the phases that bench/kernel/mm/swap_bench/main.c times, for entries with data behind them;
+"release" are the phases that kernel-bench/mm/swap_bench/main.c times, for entries with data behind them;
 "alloc+free, no data" is of entries that were never written, "compress" is zswap's default compressor
 alone: with zswap, what "store" takes beyond it is the layer's. A page is one word repeated, so that
 compressing it costs little; in "micro-real" and "icount-real" pages are like those of programs.

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from vswaplab import redis_client
 from vswaplab.bench.suite import Metric, Program, Room, Suite, Unverified, verified
+from vswaplab.guestprograms import redis_client
 
 ENTRY = 1200  # bytes of memory that Redis takes for a value of 1024: key, headers, the allocator's class
 REQUESTS_PER_KEY = 0.3  # the published run makes one per key
 
-# redis_bench_client.py loads and, at the end, reads values back and compares them.
+# The client loads and, at the end, reads values back and compares them.
 START = """
 dir=/run/redis; mkdir -p $dir
 {disk}
@@ -55,10 +55,9 @@ class Redis(Suite):
 
     def _text(self, room: Room, disk: str, measure: str, per_key: float) -> str:
         keys = self.working_set(room) // ENTRY
-        here = Path(redis_client.__file__).resolve().parent
         return (START + "begin\n" + measure + "finish\n" + FINISH).format(
             disk=disk, python=shlex.quote(sys.executable), keys=keys, requests=int(keys * per_key),
-            client=shlex.quote(str(here / "bench" / "guest" / "redis_values.py")),
+            client=shlex.quote(str(Path(redis_client.__file__).resolve())),
         )  # fmt: skip
 
     def script(self, room: Room) -> str:

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import vswaplab
 from vswaplab.bench.suite import Metric, Room, Suite, verified
+from vswaplab.guestprograms import sqlite_queries
 
 # At 96 MB, after some 8,000 the kernel (mainline's as well) takes to reclaiming the program's own code, and
 # what is measured is then how fast that is read again. Locked into memory, it leaves too little of it.
@@ -30,8 +30,8 @@ class Sqlite(Suite):
 
     def script(self, room: Room) -> str:
         """The counters are those of the queries."""
-        program = Path(vswaplab.__file__).resolve().parent / "bench" / "guest" / "sqlite_queries.py"
-        python = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(str(program))}"
+        program = shlex.quote(str(Path(sqlite_queries.__file__).resolve()))
+        python = f"{shlex.quote(sys.executable)} -I -S {program}"
         return f"""
 rm -f /run/ready /run/go
 limited {python} {self.working_set(room)} {QUERIES} /run/ready /run/go $RESULTS/out.json & server=$!

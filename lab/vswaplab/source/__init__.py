@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Getting the kernel source the project is based on."""
