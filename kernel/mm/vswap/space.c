@@ -270,8 +270,8 @@ int __init vswap_device_init(void)
 	si->ops = &vswap_ops;
 	/*
 	 * Without SWP_WRITEOK, hibernation, swapoff and the statistics do not
-	 * take it for a swap device. Whether a slot is read
-	 * synchronously depends on its backing, see swap_slot_flags().
+	 * take it for a swap device. Whether a slot is read synchronously
+	 * depends on its backing, see swap_slot_flags().
 	 */
 	si->flags |= SWP_VIRTUAL | SWP_SOLIDSTATE | SWP_SYNCHRONOUS_IO;
 	percpu_ref_resurrect(&si->users);

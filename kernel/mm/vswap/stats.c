@@ -2,8 +2,8 @@
 /*
  * Virtual swap: counters.
  *
- * The counters are per CPU: taking or freeing a virtual slot touches no cache
- * line that all CPUs share.
+ * The counters of slots are per CPU: taking or freeing a virtual slot touches
+ * no cache line that all CPUs share.
  */
 #include <linux/init.h>
 #include <linux/mm.h>
@@ -94,7 +94,9 @@ int __init vswap_stats_init(void)
 					VSWAP_NR_COUNTERS);
 }
 
-/* The end of what vswap_stats_init() began */
+/**
+ * vswap_stats_destroy - the end of what vswap_stats_init() began
+ */
 void __init vswap_stats_destroy(void)
 {
 	percpu_counter_destroy_many(vswap_counters, VSWAP_NR_COUNTERS);

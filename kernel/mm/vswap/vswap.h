@@ -6,8 +6,8 @@
  * tables and shmem hold; its backing word says where the data is, and may
  * change while the entry stays. See Documentation/mm/vswap.rst.
  *
- * Without CONFIG_VSWAP vswap_never_used() is constant: what is only declared
- * here is behind a test of it and is not compiled in.
+ * Without CONFIG_VSWAP vswap_never_used() is constant. Functions that are only
+ * declared here are called behind a test of it: no call is compiled in.
  */
 #ifndef _MM_VSWAP_H
 #define _MM_VSWAP_H
@@ -31,11 +31,11 @@ struct vswap_split;
 
 /* The virtual swap device; NULL until, and unless, it could be set up. */
 extern struct swap_info_struct *vswap_si;
-/* Its type; one that no device has, as long as there is none. */
+/* Its type, or UINT_MAX as long as it is not set up. */
 extern unsigned int vswap_type;
 
 #ifdef CONFIG_VSWAP
-/* Set once virtual slots may be used: there is none before. */
+/* Set once virtual slots may be used; before, there are none. */
 DECLARE_STATIC_KEY_FALSE(vswap_ever_used);
 
 static inline bool vswap_never_used(void)
@@ -67,7 +67,7 @@ static inline bool folio_in_vswap(struct folio *folio)
 	       is_vswap_entry(folio->swap);
 }
 
-/* Of a word in the swap table of a device: does the slot back a virtual one? */
+/* Does a word of a device's swap table say that its slot backs a virtual one? */
 static inline bool swp_tb_is_rmap(unsigned long swp_tb)
 {
 	return !vswap_never_used() && vswap_is_rmap(swp_tb);
@@ -104,7 +104,7 @@ static inline void vswap_policy_changed(void) { }
 static inline void vswap_forget_refusals(void) { }
 #endif
 
-/* Are there devices enough that virtual slots are used for their sake? */
+/* Do devices have enough priorities to be used through virtual slots? */
 static inline bool vswap_devices_suffice(void)
 {
 	return READ_ONCE(vswap_nr_tiers) >= READ_ONCE(vswap_min_tiers);
@@ -146,7 +146,7 @@ static inline unsigned long vswap_overcommit_pages(void)
 	return vswap_never_used() ? 0 : __vswap_overcommit_pages();
 }
 
-/* swapoff.c: have no slots of a device behind virtual slots any more */
+/* swapoff.c: moving data off a device */
 int __vswap_evacuate(struct swap_info_struct *si);
 
 static inline int vswap_evacuate(struct swap_info_struct *si)
@@ -259,7 +259,7 @@ static inline bool vswap_set_rmap(struct swap_cluster_info *ci,
 	return true;
 }
 
-/* The swap count of a slot has become zero, or is no longer; @ci is locked. */
+/* The swap count of a slot has become zero, or nonzero; @ci is locked. */
 static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 					 unsigned int ci_off, bool cache_only)
 {
@@ -267,7 +267,7 @@ static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 		__vswap_note_cache_only(ci, ci_off, cache_only);
 }
 
-/* io.c: where on a device it is */
+/* io.c: where on a device the data is, and I/O in pieces */
 swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx);
 unsigned int __vswap_nr_runs(struct folio *folio);
 unsigned int vswap_run_length(struct folio *folio, unsigned int first);
@@ -279,9 +279,9 @@ struct vswap_split *vswap_split_alloc(struct folio *folio, unsigned int nr);
 bool vswap_split_end(struct swap_iocb *sio, bool *failed);
 
 /*
- * Where on a device is page @idx of @folio? For a virtual slot that is backed
- * by one, not where folio->swap says. The folio is in the swap cache, and
- * locked or under writeback.
+ * Where on a device is page @idx of @folio? If a slot of a device backs a
+ * virtual slot, it is not where folio->swap says. The folio is in the swap
+ * cache, and locked or under writeback.
  */
 static inline swp_entry_t swap_device_entry(struct folio *folio,
 					    unsigned int idx)
@@ -448,7 +448,7 @@ static inline bool vswap_read_lost(struct folio *folio)
 	return is_vswap_entry(folio->swap) && __vswap_read_lost(folio);
 }
 
-/* Free compressed data of a virtual folio. Return: false if it is not one. */
+/* Free the compressed data of @folio. Return: false if it is not in vswap. */
 static inline bool vswap_zswap_erase(struct folio *folio)
 {
 	if (!folio_in_vswap(folio))
@@ -469,8 +469,8 @@ static inline void vswap_swapped_in(struct folio *folio)
 }
 
 /*
- * Have slots of a device behind all slots of @folio, which is locked and about
- * to be written. Return: false if that is not possible; it stays in memory.
+ * Get slots of a device for all slots of @folio, which is locked and about to
+ * be written. Return: false if that is not possible; @folio stays in memory.
  */
 static inline bool vswap_get_slots(struct folio *folio)
 {
@@ -502,7 +502,7 @@ static inline bool vswap_is_refused(struct folio *folio,
 
 /*
  * A folio of shmem was refused: is it to stay in the swap cache, at its slot,
- * as one of a process would? Its data is found there like after readahead.
+ * as an anonymous folio does? Its data is found there as after readahead.
  */
 static inline bool vswap_keeps_refused(struct folio *folio)
 {

@@ -67,7 +67,7 @@ struct vswap_request {
 
 #define VSWAP_REQUESTS	16
 
-/* All of these, and the pool's, are protected by vswap_flight_lock. */
+/* The lock protects the lists and the numbers that follow. */
 static DEFINE_SPINLOCK(vswap_flight_lock);
 static LIST_HEAD(vswap_pool);
 static LIST_HEAD(vswap_requests);
@@ -76,12 +76,12 @@ static unsigned int vswap_nr_ready;
 static unsigned int vswap_nr_flights;	/* of the pool, wherever they are */
 static unsigned int vswap_want_flights;
 
-/* Slots of each device that flights have. */
+/* How many slots of each device flights hold */
 static atomic_t vswap_in_flight[MAX_SWAPFILES];
 
 static LLIST_HEAD(vswap_done);
 static DECLARE_WAIT_QUEUE_HEAD(vswap_landed);
-/* After an error there is a pause: data that cannot be written stays. */
+/* Writeback pauses after an error: data that cannot be written stays. */
 static unsigned long vswap_paused_until = INITIAL_JIFFIES;
 
 static void vswap_submit_work(struct work_struct *work);
@@ -159,7 +159,7 @@ static struct vswap_flight *vswap_new_flight(void)
 	return flight;
 }
 
-/* Once there they stay, 16 KB. Return: whether there is any. */
+/* They take 16 KB and are never freed. Return: whether there are any. */
 static bool vswap_have_requests(void)
 {
 	static unsigned int nr;
@@ -476,7 +476,7 @@ static void vswap_done_work(struct work_struct *work)
 		spin_lock(&vswap_flight_lock);
 		list_add(&req->list, &vswap_requests);
 		spin_unlock(&vswap_flight_lock);
-		/* It may be what the submitter lacked. */
+		/* The submitter may have run out of requests. */
 		__vswap_writeback_flush();
 		cond_resched();
 	}
@@ -555,7 +555,7 @@ static void vswap_submit_request(struct vswap_request *req)
 		vswap_memcg_event(memcg, PSWPOUT);
 	if (css)
 		kthread_associate_blkcg(css);
-	/* As in reclaim: it is what makes memory free. @req may be gone then. */
+	/* As in reclaim, because this frees memory. @req may be gone then. */
 	noreclaim = memalloc_noreclaim_save();
 	swap_write_submit(&ctx);
 	memalloc_noreclaim_restore(noreclaim);
