@@ -106,14 +106,6 @@ def test_cgroup_version_1(tmp_path: Path) -> None:
     assert result.json["cgroup"] == 1
 
 
-def test_directory_of_the_hosts_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "dir/sub").mkdir(parents=True)
-    (tmp_path / "dir/sub/file").touch()
-    result = ran(tmp_path, "--", "sh", "-c", f"cd {tmp_path} && rm -r dir && mkdir dir && find dir")
-    assert (result.code, result.out.splitlines()[0]) == (0, "dir"), result.err
-    assert "sub" not in result.out and (tmp_path / "dir/sub/file").exists()
-
-
 def test_results_are_handed_back_whatever_the_program_returned(tmp_path: Path) -> None:
     script = """
         cd $RESULTS && mkdir -p a/b empty && seq 300000 >a/b/text && head -c 9000000 /dev/urandom >large &&
