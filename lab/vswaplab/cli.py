@@ -106,8 +106,9 @@ def main(argv: Sequence[str]) -> int:
 
     With --verbose the traceback of what failed goes before that line.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminate)
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup means it
+        signal.signal(signal.SIGHUP, _terminate)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so a shell starts what is in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     verbose = False

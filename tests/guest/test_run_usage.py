@@ -275,6 +275,16 @@ def test_sigint_is_not_ignored_in_the_background() -> None:
     assert (done.returncode, done.stderr) == (130, "vswap: interrupted\n")
 
 
+def test_nohup_is_respected() -> None:
+    script = (
+        "import os, signal; from vswaplab import cli;"
+        "cli.run = lambda _argv: os.kill(os.getpid(), signal.SIGHUP) or 0; raise SystemExit(cli.main([]))"
+    )
+    for trap, code in (("", 0), ("-", 129)):
+        command = ["sh", "-c", f'trap "{trap}" HUP; exec "$@"', "sh", sys.executable, "-c", script]
+        assert subprocess.run(command, stderr=subprocess.PIPE, check=False).returncode == code
+
+
 # Two signals: the second comes while a machine is being taken down, which takes a while here.
 TWICE = """
 import os, signal, sys, threading, time
