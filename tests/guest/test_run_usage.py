@@ -278,7 +278,8 @@ def test_sigint_is_not_ignored_in_the_background() -> None:
 def test_nohup_is_respected() -> None:
     script = (
         "import os, signal; from vswaplab import cli;"
-        "cli.run = lambda _argv: os.kill(os.getpid(), signal.SIGHUP) or 0; raise SystemExit(cli.main([]))"
+        "cli.run = lambda _options: os.kill(os.getpid(), signal.SIGHUP) or 0;"
+        "raise SystemExit(cli.main(['footprint']))"
     )
     for trap, code in (("", 0), ("-", 129)):
         command = ["sh", "-c", f'trap "{trap}" HUP; exec "$@"', "sh", sys.executable, "-c", script]
