@@ -17,14 +17,18 @@ PAGE = mmap.PAGESIZE
 HEAD = struct.Struct("<QQ")
 
 
-def counter(name: str) -> int:
-    """One line of /proc/vmstat."""
+COUNTERS = ("pswpin", "zswpin", "zswpwb", "pswpout")
+
+
+def counters() -> dict[str, int]:
+    """What /proc/vmstat says of COUNTERS."""
     with open("/proc/vmstat") as lines:
-        return next(int(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+        found = dict(line.split() for line in lines)
+    return {name: int(found[name]) for name in COUNTERS}
 
 
 def content(page: int, version: int, noise: bytes) -> bytes:
-    """A page that compresses to a third: random bytes, its own from the third on repeated."""
+    """A page that compresses to a third: which it is, and then the same random bytes three times."""
     start = page * 1361 % (len(noise) - PAGE)
     third = noise[start : start + PAGE // 3]
     return (HEAD.pack(page, version) + third * 3)[:PAGE]
@@ -49,18 +53,17 @@ def main() -> None:
     chance.shuffle(order)
     weights = list(accumulate(1 / (rank + 1) ** args.skew for rank in range(args.pages)))
     bad = 0
-    marks = {}
+    before: dict[str, int] = {}
     for quarter in range(4):
-        marks[quarter] = {name: counter(name) for name in ("pswpin", "zswpin", "zswpwb", "pswpout")}
+        if quarter == 1:  # the first makes the order of age what the distribution wants
+            before = counters()
         for page in chance.choices(order, cum_weights=weights, k=args.touches // 4):
             at = page * PAGE
             bad += memory[at : at + PAGE] != content(page, versions[page], noise)
             if chance.random() < args.writes:
                 versions[page] += 1
                 memory[at : at + PAGE] = content(page, versions[page], noise)
-    end = {name: counter(name) for name in marks[0]}
-    # The first quarter makes the order of age what the distribution wants.
-    seen = {name: end[name] - marks[1][name] for name in end}
+    seen = {name: value - before[name] for name, value in counters().items()}
     json.dump({"bad": bad, "touches": args.touches // 4 * 3, **seen}, sys.stdout)
 
 

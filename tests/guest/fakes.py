@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Machines that are shell scripts, and results made by hand."""
+"""Machines that are shell scripts, results made by hand, and the processes of real ones."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,3 +62,15 @@ BYE = {"type": "bye"}
 def made(phase: str = "run", **values: Any) -> Sample:
     """The Sample of such an event."""
     return from_event(sample(phase, **values))
+
+
+def processes(directory: Path) -> list[int]:
+    """Those that have this directory in their command line, this one excepted: guests of a test."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(directory).encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return [pid for pid in found if pid != os.getpid()]

@@ -2,7 +2,6 @@
 """vswap run with programs of one's own, in real machines."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,23 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.guest.fakes import processes
 from vswaplab.build.kbuild import BuiltKernel
 
 TOP = Path(__file__).parents[2]
 RUN = [sys.executable, "-m", "vswaplab", "run"]
 pytestmark = pytest.mark.kernel("vswap", "um", "release")
-
-
-def processes(text: str) -> list[int]:
-    """Those that have this in their command line, this one excepted."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if text.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return [pid for pid in found if pid != os.getpid()]
 
 
 @pytest.fixture(autouse=True)
@@ -39,9 +27,9 @@ def temporary(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     mounts = Path("/proc/self/mounts").read_text()
     yield temporary
     limit = time.monotonic() + 5
-    while processes(str(temporary)) and time.monotonic() < limit:
+    while processes(temporary) and time.monotonic() < limit:
         time.sleep(0.05)
-    assert processes(str(temporary)) == []
+    assert processes(temporary) == []
     assert Path("/proc/self/mounts").read_text() == mounts
 
 
@@ -173,7 +161,7 @@ def test_run_in_the_background_is_interrupted(
     with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None and program.stderr is not None
         assert program.stdout.readline() == "up\n"
-        assert processes(str(temporary))
+        assert processes(temporary)
         program.send_signal(number)
         assert program.wait(20) == code
         said = program.stderr.read()

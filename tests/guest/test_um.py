@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.guest.fakes import processes
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 
@@ -22,24 +23,12 @@ pytestmark = pytest.mark.kernel("vswap", "um", "debug")
 Booter = Callable[..., GuestResult]
 
 
-def machines(directory: Path) -> list[int]:
-    """The processes that have this directory in their command line: machines of this test."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if str(directory).encode() in path.read_bytes():
-                found.append(int(path.parent.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return [pid for pid in found if pid != os.getpid()]
-
-
 @pytest.fixture(autouse=True)
 def temporary(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The directory for temporary files, of programs too; no machine may be left at the end."""
     monkeypatch.setenv("TMPDIR", str(temporary))
     yield temporary
-    assert machines(temporary) == []
+    assert processes(temporary) == []
 
 
 @pytest.fixture
@@ -170,7 +159,7 @@ def test_reboot_is_a_lost_guest(run: Booter) -> None:
 
 def test_time_limit(run: Booter, temporary: Path) -> None:
     seen: list[int] = []
-    watch = threading.Timer(2.5, lambda: seen.extend(machines(temporary)))
+    watch = threading.Timer(2.5, lambda: seen.extend(processes(temporary)))
     watch.start()
     result = run("sleep 1000 & sleep 1001 & wait", timeout=4.0, cpus=2)
     watch.join()
@@ -181,7 +170,7 @@ def test_time_limit(run: Booter, temporary: Path) -> None:
 
 def test_killed_machine_is_lost(run: Booter, temporary: Path) -> None:
     def kill() -> None:
-        for pid in machines(temporary):
+        for pid in processes(temporary):
             os.kill(pid, signal.SIGKILL)
 
     watch = threading.Timer(2.5, kill)
@@ -228,9 +217,9 @@ def test_interrupted_command(temporary: Path, number: signal.Signals, code: int)
     with subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "up\n"
-        assert machines(temporary)
+        assert processes(temporary)
         program.send_signal(number)
         assert program.wait(20) == code
     limit = time.monotonic() + 5
-    while machines(temporary) and time.monotonic() < limit:
+    while processes(temporary) and time.monotonic() < limit:
         time.sleep(0.05)
