@@ -76,8 +76,8 @@ slots() { if [ -e $V ]; then cat $V/slots_used; else echo $(($(used) / 4)); fi; 
 device() { awk 'NR == 2 { print $1 }' /proc/swaps; }
 used() { awk 'NR == 2 { print $4 }' /proc/swaps; }
 # Slots in use, and what living processes (of the guest: its init, the shell) have in them, in KB.
-left() { awk -v slots=$(slots) '/^(VmSwap|SwapCached):/ { own += $2 } END { print slots, own + 0 }' \\
-  /proc/[0-9]*/status /proc/meminfo > $RESULTS/left; }
+left() { awk -v slots=$(slots) '/^VmSwap:/ { own += $2 } /^nr_swapcached/ { own += 4 * $2 }
+  END { print slots, own + 0 }' /proc/[0-9]*/status /proc/vmstat > $RESULTS/left; }
 # What was freed goes a moment later; a page that was locked when its process ended stays in the swap
 # cache until reclaim comes by, as on mainline.
 drop() { for f in $CG/*/memory.reclaim; do echo 64M > $f; done 2>/dev/null; }

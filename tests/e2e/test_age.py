@@ -29,7 +29,7 @@ def read_from_device(boot_guest: Boot, kernel: str, skew: float, seed: int) -> i
     seen = answer(result, "age.json")
     assert seen["bad"] == 0 and result.files["code"].strip() == "0"
     # Both places are in use, and data moves between them all the time.
-    assert seen["zswpwb"] > 200 and seen["zswpin"] > 2000 and seen["pswpin"] > 1000, seen
+    assert seen["zswpwb"] > 50 and seen["zswpin"] > 2000 and seen["pswpin"] > 1000, seen
     return int(seen["pswpin"])
 
 
@@ -53,4 +53,4 @@ def test_what_is_used_again_stays_in_zswap(boot_guest: Boot, skew: float) -> Non
     ratio = statistics.median(
         ours / theirs for ours, theirs in zip(reads["vswap"], reads["mainline"], strict=True)
     )
-    assert ratio <= 1.10, reads
+    assert ratio <= 1.02, reads

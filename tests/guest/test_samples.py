@@ -46,7 +46,8 @@ def test_working_set_of_virtual_swap() -> None:
     start = made("start", meminfo={"AnonPages": 5, "Shmem": 1}, vswap=on_vswap(0))
     # 40 MB in slots, 10 of them with a device slot behind (counted once), 4 also in memory.
     full = made(
-        meminfo={"AnonPages": 100, "Shmem": 20, "SwapCached": 4, "SwapTotal": 50, "SwapFree": 40},
+        meminfo={"AnonPages": 100, "Shmem": 20, "SwapTotal": 50, "SwapFree": 40},
+        vmstat={"nr_swapcached": 4 * SLOTS},
         vswap=on_vswap(40 * SLOTS, physical=10 * SLOTS),
     )
     assert samples.working_set([start, full]) == (100 + 20 + 40 - 4 - 6) * MIB

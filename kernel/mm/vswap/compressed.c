@@ -9,6 +9,10 @@
  * A process that exits frees many slots in a row. Locks are taken and counters
  * updated once for all of their data, and the cache lines of each are fetched
  * at the same time.
+ *
+ * What is freed in another order than it was stored in leaves holes in the pages
+ * of zsmalloc, which only data of about the same size fills. A full pool is
+ * compacted before data is written back: copies in memory cost less than I/O.
  */
 #include <linux/memcontrol.h>
 #include <linux/zswap.h>
@@ -21,11 +25,11 @@
 
 /* Indexed as in backing words. A pool stays as long as it has data. */
 static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
-static DEFINE_SPINLOCK(vswap_pools_lock);
+static DEFINE_MUTEX(vswap_pools_lock);
 
 /**
  * vswap_add_pool - give a pool an index for backing words
- * @pool: the pool, zeroed when it was allocated
+ * @pool: the pool, zeroed when it was allocated; it has its zs_pool
  *
  * There is at most one pool for each compressor.
  *
@@ -35,28 +39,52 @@ int vswap_add_pool(struct zswap_pool *pool)
 {
 	unsigned int i;
 
-	spin_lock(&vswap_pools_lock);
+	mutex_lock(&vswap_pools_lock);
 	for (i = 0; i < VSWAP_NR_POOLS && vswap_pools[i]; i++)
 		;
 	if (i < VSWAP_NR_POOLS)
 		vswap_pools[i] = pool;
-	spin_unlock(&vswap_pools_lock);
+	mutex_unlock(&vswap_pools_lock);
 	pool->index = i;
 	return i < VSWAP_NR_POOLS ? 0 : -ENOSPC;
 }
 
 /**
  * vswap_remove_pool - take a pool's index away
- * @pool: the pool; nothing is stored there
+ * @pool: the pool; nothing is stored there. It need not have got an index
  */
 void vswap_remove_pool(struct zswap_pool *pool)
 {
 	if (pool->index >= VSWAP_NR_POOLS)
 		return;
-	spin_lock(&vswap_pools_lock);
-	VM_WARN_ON_ONCE(vswap_pools[pool->index] != pool);
-	vswap_pools[pool->index] = NULL;
-	spin_unlock(&vswap_pools_lock);
+	mutex_lock(&vswap_pools_lock);
+	if (vswap_pools[pool->index] == pool)
+		vswap_pools[pool->index] = NULL;
+	mutex_unlock(&vswap_pools_lock);
+}
+
+/**
+ * vswap_compact_pools - fill holes in the pages of all pools
+ *
+ * Context: Process context.
+ */
+void vswap_compact_pools(void)
+{
+	unsigned int i;
+
+	/* It keeps the pools from being destroyed. */
+	mutex_lock(&vswap_pools_lock);
+	for (i = 0; i < VSWAP_NR_POOLS; i++)
+		if (vswap_pools[i])
+			zs_compact(vswap_pools[i]->zs_pool);
+	mutex_unlock(&vswap_pools_lock);
+}
+
+/* See vswap_compact(). */
+bool __vswap_compact(unsigned long target)
+{
+	vswap_compact_pools();
+	return zswap_total_pages() <= target;
 }
 
 static struct zswap_pool *vswap_word_to_pool(unsigned long word)

@@ -158,6 +158,7 @@ void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr)
 bool vswap_nothing_left(struct mem_cgroup *memcg);
 
 /* compressed.c */
+void vswap_compact_pools(void);
 bool vswap_zswap_is_sane(unsigned long word);
 bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page);
 void vswap_zswap_free(const unsigned long *words, unsigned int nr,
@@ -195,6 +196,7 @@ struct vswap_owner_filter {
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
 void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio);
+bool vswap_memcg_may_own(unsigned short id);
 struct mem_cgroup *vswap_memcg_get(unsigned short id);
 void vswap_memcg_put(struct mem_cgroup *memcg);
 int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
@@ -228,6 +230,11 @@ static inline void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 
 static inline void vswap_set_owner(struct swap_cluster_info *ci,
 				   struct folio *folio) { }
+
+static inline bool vswap_memcg_may_own(unsigned short id)
+{
+	return true;
+}
 
 static inline struct mem_cgroup *vswap_memcg_get(unsigned short id)
 {

@@ -113,6 +113,17 @@ void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio)
 }
 
 /**
+ * vswap_memcg_may_own - may a slot that is in use have this owner?
+ * @id: of the owner, or 0
+ *
+ * Return: false if slots must have an owner, and there is none.
+ */
+bool vswap_memcg_may_own(unsigned short id)
+{
+	return id || mem_cgroup_disabled() || do_memsw_account();
+}
+
+/**
  * vswap_put_owner - virtual slots have no owner any longer
  * @id: cgroup id of the owner
  * @nr: the number of slots

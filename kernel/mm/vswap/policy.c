@@ -190,11 +190,33 @@ static bool vswap_is_used_for(struct mem_cgroup *memcg)
 	       (vswap_is_used_for_zswap() && vswap_memcg_may_store(memcg));
 }
 
+/*
+ * Nobody writes back without a device: compact a full pool. At most ten times a
+ * second, as nothing may have changed since.
+ */
+static void vswap_compact_work_fn(struct work_struct *work)
+{
+	vswap_compact_pools();
+}
+static DECLARE_WORK(vswap_compact_work, vswap_compact_work_fn);
+
+static bool vswap_pool_has_room(void)
+{
+	static unsigned long next = INITIAL_JIFFIES;
+
+	if (zswap_has_room())
+		return true;
+	if (data_race(time_after_eq(jiffies, next))) {
+		data_race(next = jiffies + HZ / 10);
+		queue_work(vswap_space.wq, &vswap_compact_work);
+	}
+	return false;
+}
+
 /* Is there room: does zswap take pages of @memcg now, if they compress? */
 static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
 {
-	return vswap_is_used_for_zswap() && zswap_has_room() &&
-	       !vswap_space_is_full() && vswap_memcg_allows(memcg) &&
+	return !vswap_space_is_full() && vswap_pool_has_room() &&
 	       vswap_memcg_has_room(memcg, flush);
 }
 
@@ -205,7 +227,8 @@ static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
  */
 bool __vswap_can_swap(struct mem_cgroup *memcg)
 {
-	return vswap_has_room(memcg, true) && !vswap_nothing_left(memcg);
+	return vswap_is_used_for_zswap() && vswap_memcg_allows(memcg) &&
+	       vswap_has_room(memcg, true) && !vswap_nothing_left(memcg);
 }
 
 /* See vswap_can_swap_folio(). */

@@ -66,6 +66,8 @@ static void vswap_verify_slot(struct vswap_census *c,
 	}
 
 	c->counted[VSWAP_NR_USED]++;
+	vswap_check(c, vswap_memcg_may_own(__swap_cgroup_get(ci, off)),
+		    "slot %lx has no owner", slot);
 	zero = __swap_table_test_zero(ci, off);
 	c->counted[VSWAP_NR_ZERO] += zero;
 	vswap_check(c, swp_tb_is_shadow(swp_tb) || swp_tb_is_folio(swp_tb),

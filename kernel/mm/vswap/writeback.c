@@ -466,12 +466,20 @@ static void vswap_land_request(struct vswap_request *req)
 		vswap_end_flight(req->flights[i]);
 }
 
+/*
+ * Freed data leaves holes. Writing goes on until the pool has fewer pages: it
+ * must not write more than is needed for that.
+ */
+#define VSWAP_COMPACT_AFTER	256
+
 static void vswap_done_work(struct work_struct *work)
 {
+	static unsigned int landed;
 	struct llist_node *done = llist_reverse_order(llist_del_all(&vswap_done));
 	struct vswap_request *req, *next;
 
 	llist_for_each_entry_safe(req, next, done, done) {
+		landed += req->nr;
 		vswap_land_request(req);
 		spin_lock(&vswap_flight_lock);
 		list_add(&req->list, &vswap_requests);
@@ -479,6 +487,10 @@ static void vswap_done_work(struct work_struct *work)
 		/* The submitter may have run out of requests. */
 		__vswap_writeback_flush();
 		cond_resched();
+	}
+	if (landed >= VSWAP_COMPACT_AFTER) {
+		landed = 0;
+		vswap_compact_pools();
 	}
 }
 

@@ -100,6 +100,17 @@ static inline unsigned long vswap_shrink_count(struct mem_cgroup *memcg)
 }
 
 /* compressed.c: pools, by their index in backing words */
+bool __vswap_compact(unsigned long target);
+
+/*
+ * Fill holes in the pages of all pools. Return: true if no more than @target
+ * pages are left; then nothing has to be written back.
+ */
+static inline bool vswap_compact(unsigned long target)
+{
+	return !vswap_never_used() && __vswap_compact(target);
+}
+
 #ifdef CONFIG_VSWAP
 int vswap_add_pool(struct zswap_pool *pool);
 void vswap_remove_pool(struct zswap_pool *pool);

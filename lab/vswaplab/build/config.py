@@ -15,7 +15,7 @@ from vswaplab.proc import SYSTEM, Runner
 
 KERNELS = ("vswap", "mainline", "vswap-off")
 ARCHES = ("um", "x86_64")
-FLAVOURS = ("release", "debug", "bench")
+FLAVOURS = ("release", "debug", "bench", "full")
 
 _OPTION = re.compile(r"(CONFIG_\w+)=(.*)")
 _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
@@ -23,7 +23,7 @@ _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
 
 def fragments(kernel: str, arch: str, flavour: str, directory: Path) -> list[Path]:
     """The fragment files for one kernel, in the order they apply; those that exist."""
-    base = ["release"] if flavour == "bench" else []  # it measures what is released
+    base = ["release"] if flavour in ("bench", "full") else []  # what is released, and more
     names = ["common", arch, *base, flavour, f"{flavour}-{arch}"]
     if kernel in KERNELS and kernel != "mainline":
         names.append(kernel)

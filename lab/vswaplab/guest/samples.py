@@ -68,7 +68,7 @@ class Sample:
     def data_bytes(self) -> int:
         """Anonymous and shared memory of all processes, wherever it is: RAM or swap."""
         swapped = self.device_slots
-        cached = self.meminfo.get("SwapCached", 0)
+        cached = self.vmstat.get("nr_swapcached", 0) * PAGE
         if self.vswap is not None:
             # A virtual slot with a device slot behind it is one page, not two.
             swapped += self.vswap.get("slots_used", 0) - self.vswap.get("physical", 0)
