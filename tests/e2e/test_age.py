@@ -28,8 +28,7 @@ def read_from_device(boot_guest: Boot, kernel: str, skew: float, seed: int) -> i
     )  # fmt: skip
     seen = answer(result, "age.json")
     assert seen["bad"] == 0 and result.files["code"].strip() == "0"
-    # Both places are in use, and data moves between them all the time.
-    assert seen["zswpwb"] > 50 and seen["zswpin"] > 2000 and seen["pswpin"] > 1000, seen
+    assert seen["zswpin"] > 2000 and seen["pswpin"] > 1000, seen  # both places are in use
     return int(seen["pswpin"])
 
 

@@ -203,13 +203,21 @@ for at in range(0, SIZE // 2, 4096):
 
 
 @pytest.mark.kernel("vswap", "um", "debug")
-@pytest.mark.parametrize("mode", ["auto", "always"])
-def test_refused_pages_go_when_a_device_comes(boot_guest: Boot, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "zswap"),
+    [("auto", ""), ("always", ""), ("auto", "enabled=N"), ("auto", "max_pool_percent=0")],
+    ids=["auto", "always", "disabled", "full"],
+)
+def test_refused_pages_go_when_a_device_comes(boot_guest: Boot, mode: str, zswap: str) -> None:
     """Into zswap as they are, or to the device: out of memory, and intact."""
     then = """
 device = next(name for name in ("/dev/ubdc", "/dev/ubdb") if os.path.exists(name))
 subprocess.run(["mkswap", device], check=True, stdout=subprocess.DEVNULL)
 subprocess.run(["swapon", device], check=True)"""
+    if zswap:
+        name, value = zswap.split("=")
+        then += f"""
+open("/sys/module/zswap/parameters/{name}", "w").write("{value}")"""
     result = boot_guest(REFUSED.format(then=then), mode=mode, scratch=64 * MIB)
     assert number(result, "code") == 0, result.output
     _, refused, moved, freed = answer(result, "seen")

@@ -12,7 +12,8 @@
  *	FLIGHT -> ZSWAP	could not be written, or overtaken by something else,
  *			which is a transition from ZSWAP
  *	NONE  -> REFUSED  does not compress, and there is no device for it
- *	REFUSED -> NONE	the content has changed; freed
+ *	REFUSED -> NONE	the content has changed, or a device takes it; freed
+ *	REFUSED -> ZSWAP written out, and zswap took it as it is
  *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff
  *	SLOT  -> LOST	to be evacuated, but could not be read
  *	ZSWAP -> LOST	could not be decompressed, as a part of a large folio
@@ -338,8 +339,7 @@ bool __vswap_get_slots(struct folio *folio)
 	/* It was written before, and zswap did not take it now: overwrite it. */
 	if (!missing)
 		return true;
-	/* vswap_refuse() found that its owner may not use a device. */
-	if (vswap_has_refused(folio))
+	if (vswap_has_refused(folio) && !vswap_take_refusals_back(folio))
 		return false;
 
 	if (vswap_charge_slots(folio, missing))

@@ -12,9 +12,13 @@
  *
  * What is freed in another order than it was stored in leaves holes in the pages
  * of zsmalloc, which only data of about the same size fills. A full pool is
- * compacted before data is written back: copies in memory cost less than I/O.
+ * compacted before data is written back for it: copies cost less than I/O.
  */
+#include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/memcontrol.h>
+#include <linux/notifier.h>
+#include <linux/oom.h>
 #include <linux/zswap.h>
 
 #include "internal.h"
@@ -26,6 +30,8 @@
 /* Indexed as in backing words. A pool stays as long as it has data. */
 static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
 static DEFINE_MUTEX(vswap_pools_lock);
+/* There are few holes to fill until then */
+static unsigned long vswap_dense_until = INITIAL_JIFFIES;
 
 /**
  * vswap_add_pool - give a pool an index for backing words
@@ -33,6 +39,7 @@ static DEFINE_MUTEX(vswap_pools_lock);
  *
  * There is at most one pool for each compressor.
  *
+ * Context: Process context; waits for compaction.
  * Return: 0, or -ENOSPC if there are too many.
  */
 int vswap_add_pool(struct zswap_pool *pool)
@@ -52,6 +59,8 @@ int vswap_add_pool(struct zswap_pool *pool)
 /**
  * vswap_remove_pool - take a pool's index away
  * @pool: the pool; nothing is stored there. It need not have got an index
+ *
+ * Context: Process context; waits for compaction.
  */
 void vswap_remove_pool(struct zswap_pool *pool)
 {
@@ -63,28 +72,70 @@ void vswap_remove_pool(struct zswap_pool *pool)
 	mutex_unlock(&vswap_pools_lock);
 }
 
-/**
- * vswap_compact_pools - fill holes in the pages of all pools
- *
- * Context: Process context.
+/*
+ * Fill holes in the pages of all pools. If that gains little, the next time is
+ * in a tenth of a second: what is looked at is proportional to the holes, but
+ * those who read wait while a size class is looked at. Return: pages freed.
  */
-void vswap_compact_pools(void)
+static unsigned long vswap_compact_pools(void)
 {
+	unsigned long pages = zswap_total_pages(), freed = 0;
 	unsigned int i;
 
 	/* It keeps the pools from being destroyed. */
 	mutex_lock(&vswap_pools_lock);
-	for (i = 0; i < VSWAP_NR_POOLS; i++)
-		if (vswap_pools[i])
-			zs_compact(vswap_pools[i]->zs_pool);
+	if (time_after_eq(jiffies, vswap_dense_until)) {
+		for (i = 0; i < VSWAP_NR_POOLS; i++)
+			if (vswap_pools[i])
+				freed += zs_compact(vswap_pools[i]->zs_pool);
+		if (freed <= pages / 256)
+			WRITE_ONCE(vswap_dense_until, jiffies + HZ / 10);
+	}
 	mutex_unlock(&vswap_pools_lock);
+	return freed;
 }
 
 /* See vswap_compact(). */
 bool __vswap_compact(unsigned long target)
 {
-	vswap_compact_pools();
+	if (zswap_total_pages() > target)
+		vswap_compact_pools();
 	return zswap_total_pages() <= target;
+}
+
+static void vswap_compact_work_fn(struct work_struct *work)
+{
+	vswap_compact_pools();
+}
+static DECLARE_WORK(vswap_compact_work, vswap_compact_work_fn);
+
+/**
+ * vswap_kick_compact - have the pools compacted, soon, if there is much to gain
+ *
+ * Context: Any; the device has been set up.
+ */
+void vswap_kick_compact(void)
+{
+	if (time_after_eq(jiffies, READ_ONCE(vswap_dense_until)))
+		queue_work(vswap_space.wq, &vswap_compact_work);
+}
+
+/* Before a process is killed, for want of memory of the whole machine. */
+static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed)
+{
+	if (!vswap_never_used())
+		*(unsigned long *)freed += vswap_compact_pools();
+	return NOTIFY_OK;
+}
+
+static struct notifier_block vswap_oom_nb = { .notifier_call = vswap_oom };
+
+/**
+ * vswap_compressed_init - have the pools compacted before a process is killed
+ */
+void __init vswap_compressed_init(void)
+{
+	register_oom_notifier(&vswap_oom_nb);
 }
 
 static struct zswap_pool *vswap_word_to_pool(unsigned long word)

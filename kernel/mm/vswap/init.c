@@ -33,6 +33,7 @@ static int __init vswap_init(void)
 	if (err)
 		goto err_space;
 	vswap_tables_init();
+	vswap_compressed_init();
 	vswap_kick_grow();
 	vswap_policy_changed();
 	return 0;

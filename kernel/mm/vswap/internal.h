@@ -55,7 +55,8 @@
  * Order: folio lock -> grow_lock -> virtual cluster lock -> si->lock,
  *			virtual cluster lock -> device's cluster lock -> si->lock,
  *			virtual cluster lock -> vswap_reserve_lock.
- * vswap_flight_lock is taken alone.
+ * vswap_flight_lock is taken alone. vswap_pools_lock is outside the locks of
+ * zsmalloc, and not taken by reclaim; nothing is allocated under it.
  */
 #ifndef _MM_VSWAP_INTERNAL_H
 #define _MM_VSWAP_INTERNAL_H
@@ -83,8 +84,8 @@
  * @max_pages: pages that may be mapped at most
  * @nr_clusters: clusters that lie completely in mapped pages; the first one
  *		 is never used, so that no entry is SWAP_ENTRY_INVALID
- * @wq: growing, filling the reserve, writing back; makes progress without
- *	memory
+ * @wq: growing, filling the reserve, writing back, compacting; makes progress
+ *	without memory
  * @grow_work: map a page ahead of need, fill the reserve
  */
 struct vswap_space {
@@ -156,9 +157,11 @@ int vswap_wait_for_flights(unsigned int type);
 /* refuse.c */
 void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr);
 bool vswap_nothing_left(struct mem_cgroup *memcg);
+bool vswap_take_refusals_back(struct folio *folio);
 
 /* compressed.c */
-void vswap_compact_pools(void);
+void vswap_kick_compact(void);
+void vswap_compressed_init(void);
 bool vswap_zswap_is_sane(unsigned long word);
 bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page);
 void vswap_zswap_free(const unsigned long *words, unsigned int nr,

@@ -191,26 +191,16 @@ static bool vswap_is_used_for(struct mem_cgroup *memcg)
 }
 
 /*
- * Nobody writes back without a device: compact a full pool. At most ten times a
- * second, as nothing may have changed since.
+ * The pool is compacted when it is nearly full: reclaim does not wait for that,
+ * and without a device nobody makes room by writing data back.
  */
-static void vswap_compact_work_fn(struct work_struct *work)
-{
-	vswap_compact_pools();
-}
-static DECLARE_WORK(vswap_compact_work, vswap_compact_work_fn);
-
 static bool vswap_pool_has_room(void)
 {
-	static unsigned long next = INITIAL_JIFFIES;
+	unsigned long limit = zswap_max_pages();
 
-	if (zswap_has_room())
-		return true;
-	if (data_race(time_after_eq(jiffies, next))) {
-		data_race(next = jiffies + HZ / 10);
-		queue_work(vswap_space.wq, &vswap_compact_work);
-	}
-	return false;
+	if (zswap_total_pages() > limit - limit / 16)
+		vswap_kick_compact();
+	return zswap_has_room();
 }
 
 /* Is there room: does zswap take pages of @memcg now, if they compress? */
@@ -225,17 +215,17 @@ static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
  * is no if the pool is full, at a limit, or if nothing is left that compresses:
  * reclaim would try for ever.
  */
-bool __vswap_can_swap(struct mem_cgroup *memcg)
+bool __vswap_can_swap(struct mem_cgroup *memcg, bool flush)
 {
 	return vswap_is_used_for_zswap() && vswap_memcg_allows(memcg) &&
-	       vswap_has_room(memcg, true) && !vswap_nothing_left(memcg);
+	       vswap_has_room(memcg, flush) && !vswap_nothing_left(memcg);
 }
 
 /* See vswap_can_swap_folio(). */
 bool __vswap_can_swap_folio(struct folio *folio)
 {
 	struct mem_cgroup *memcg = get_mem_cgroup_from_folio(folio);
-	bool can_swap = __vswap_can_swap(memcg);
+	bool can_swap = __vswap_can_swap(memcg, true);
 
 	mem_cgroup_put(memcg);
 	return can_swap;

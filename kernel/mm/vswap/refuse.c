@@ -159,6 +159,38 @@ bool vswap_has_refused(struct folio *folio)
 	return false;
 }
 
+/**
+ * vswap_take_refusals_back - may a folio that was refused go to a device now?
+ * @folio: the folio, locked, at virtual slots
+ *
+ * If so, no page of it counts as refused any longer: a device has come, or the
+ * group may use it now.
+ *
+ * Return: false if it may not, and has to stay in memory.
+ */
+bool vswap_take_refusals_back(struct folio *folio)
+{
+	unsigned int off = swp_cluster_offset(folio->swap), i;
+	struct swap_cluster_info *ci;
+	bool stays;
+
+	rcu_read_lock();
+	stays = vswap_must_compress(folio_memcg(folio));
+	rcu_read_unlock();
+	if (stays)
+		return false;
+
+	ci = swap_cluster_get_and_lock(folio);
+	for (i = off; i < off + folio_nr_pages(folio); i++) {
+		if (vswap_backing_tag(ci->backing[i]) != VSWAP_REFUSED)
+			continue;
+		vswap_count_refused(ci, i, -1);
+		WRITE_ONCE(ci->backing[i], 0);
+	}
+	swap_cluster_unlock(ci);
+	return true;
+}
+
 /* See vswap_is_refused(). */
 bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 {

@@ -191,8 +191,8 @@ void vswap_reserve_fill(void)
 /**
  * vswap_tables_init - prepare to allocate tables
  *
- * In reserve there is one set for each CPU that may start a cluster, and some
- * for the large orders, which have clusters of their own.
+ * In reserve there is one set for each CPU that may start a cluster, and one
+ * more, within VSWAP_RESERVE_MAX.
  */
 void __init vswap_tables_init(void)
 {

@@ -89,7 +89,7 @@ bool __vswap_may_write_back(struct mem_cgroup *memcg);
 
 /* policy.c: what uses virtual slots, and is there room behind them */
 bool __vswap_prepare_alloc(struct folio *folio);
-bool __vswap_can_swap(struct mem_cgroup *memcg);
+bool __vswap_can_swap(struct mem_cgroup *memcg, bool flush);
 bool __vswap_can_swap_folio(struct folio *folio);
 bool vswap_require_nofs(void);
 unsigned long __vswap_overcommit_pages(void);
@@ -122,10 +122,13 @@ static inline bool vswap_prepare_alloc(struct folio *folio)
 	       __vswap_prepare_alloc(folio);
 }
 
-/* Would a virtual slot for a page of @memcg (NULL: any group) find backing? */
-static inline bool vswap_can_swap(struct mem_cgroup *memcg)
+/*
+ * Would a virtual slot for a page of @memcg (NULL: any group) find backing?
+ * With @flush the statistics of the group are up to date, and this may sleep.
+ */
+static inline bool vswap_can_swap(struct mem_cgroup *memcg, bool flush)
 {
-	return !vswap_never_used() && __vswap_can_swap(memcg);
+	return !vswap_never_used() && __vswap_can_swap(memcg, flush);
 }
 
 /* The same for a page of the owner of @folio, which is locked. */

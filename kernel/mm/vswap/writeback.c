@@ -467,30 +467,35 @@ static void vswap_land_request(struct vswap_request *req)
 }
 
 /*
- * Freed data leaves holes. Writing goes on until the pool has fewer pages: it
- * must not write more than is needed for that.
+ * While the pool is full, data is written until it has fewer pages. What is freed
+ * leaves holes: fill them now and then, so that no more is written than needed.
  */
-#define VSWAP_COMPACT_AFTER	256
+static void vswap_compact_landed(unsigned int nr)
+{
+	static unsigned int landed;
+
+	landed += nr;
+	if (landed < max(256UL, zswap_max_pages() / 256))
+		return;
+	landed = 0;
+	if (!zswap_has_room())
+		vswap_kick_compact();
+}
 
 static void vswap_done_work(struct work_struct *work)
 {
-	static unsigned int landed;
 	struct llist_node *done = llist_reverse_order(llist_del_all(&vswap_done));
 	struct vswap_request *req, *next;
 
 	llist_for_each_entry_safe(req, next, done, done) {
-		landed += req->nr;
 		vswap_land_request(req);
+		vswap_compact_landed(req->nr);
 		spin_lock(&vswap_flight_lock);
 		list_add(&req->list, &vswap_requests);
 		spin_unlock(&vswap_flight_lock);
 		/* The submitter may have run out of requests. */
 		__vswap_writeback_flush();
 		cond_resched();
-	}
-	if (landed >= VSWAP_COMPACT_AFTER) {
-		landed = 0;
-		vswap_compact_pools();
 	}
 }
 

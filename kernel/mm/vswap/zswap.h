@@ -17,12 +17,6 @@
 
 struct crypto_acomp_ctx;
 
-/*
- * The lock ordering is zswap_tree.lock -> zswap_pool.lru_lock.
- * The only case where lru_lock is not acquired while holding tree.lock is
- * when a zswap_entry is taken off the lru for writeback, in that case it
- * needs to be verified that it's still valid in the tree.
- */
 struct zswap_pool {
 	struct zs_pool *zs_pool;
 	struct crypto_acomp_ctx __percpu *acomp_ctx;
@@ -99,7 +93,7 @@ static inline unsigned long vswap_shrink_count(struct mem_cgroup *memcg)
 	return vswap_never_used() ? 0 : __vswap_shrink_count(memcg);
 }
 
-/* compressed.c: pools, by their index in backing words */
+/* compressed.c: holes in pools, and pools by their index in backing words */
 bool __vswap_compact(unsigned long target);
 
 /*
