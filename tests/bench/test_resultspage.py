@@ -78,6 +78,7 @@ def headline(root: Path) -> str:
     return next(line for line in page.splitlines() if line.startswith("| time, s |"))
 
 
+@needs_source
 def test_the_pages_agree_with_the_reports() -> None:
     root = paths.repo_root()
     old = [str(path) for path in resultspage.outdated(root)]

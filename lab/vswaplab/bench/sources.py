@@ -12,6 +12,7 @@ from vswaplab.series.stored import Store
 from vswaplab.source import linux
 
 BASE = "mainline"
+_NOT_COMPILED = ("Documentation/", "MAINTAINERS")
 
 
 def checksum(store: Store, topics: Collection[str] | None = None, *, runner: Runner = SYSTEM) -> str:
@@ -27,7 +28,7 @@ def checksum(store: Store, topics: Collection[str] | None = None, *, runner: Run
     return hashing.of_contents(
         (name, content.data if content else b"")
         for name, content in stored.render(store, base, topics=topics, runner=runner).items()
-        if not name.startswith("Documentation/") and "/tests/" not in name
+        if not name.startswith(_NOT_COMPILED) and "/tests/" not in name
     )
 
 

@@ -4,6 +4,7 @@
 import re
 import shutil
 import signal
+import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -155,13 +156,22 @@ def _differing(found: Mapping[str, Content], wanted: Mapping[str, Content]) -> l
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ctrl-C and its like wait until the end."""
-    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    """Ctrl-C and its like wait until the end. (A mask would not do: another thread may take the signal.)"""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {}
     try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                before[number] = signal.signal(number, lambda got, _frame: came.append(got))
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _exchange(pairs: Sequence[tuple[Path, Path]], aside: Path) -> None:

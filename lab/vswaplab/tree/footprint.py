@@ -16,6 +16,7 @@ from vswaplab.tree.overlay import GIT_ENV, Overlay
 PURPOSES = {
     "arch/um/": "User-Mode Linux",
     "Documentation/": "documentation",
+    "MAINTAINERS": "documentation",
     "mm/zswap": "zswap and zsmalloc",
     "mm/zsmalloc": "zswap and zsmalloc",
     "include/linux/zsmalloc": "zswap and zsmalloc",
