@@ -28,12 +28,17 @@ def cache_dir() -> Path:
 
 
 def kernel_dir() -> Path:
-    """The mirror of the kernel tree: files that are ours, and NAME.patch for the base's NAME."""
+    """The files that the series adds to the kernel tree, whole."""
     return repo_root() / "kernel"
 
 
+def patches_dir() -> Path:
+    """The series: its commits as mails, by topic."""
+    return repo_root() / "patches"
+
+
 def bench_kernel_dir() -> Path:
-    """The same for what the flavour "bench" adds to every kernel: the in-kernel benchmark."""
+    """What the flavour "bench" adds to every kernel: whole files, and NAME.patch for the base's NAME."""
     return repo_root() / "kernel-bench"
 
 
@@ -88,9 +93,9 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def scratch_dir() -> Iterator[Path]:
-    """A directory for the time of a with block."""
-    with tempfile.TemporaryDirectory(prefix="vswap-") as name:
+def scratch_dir(parent: Path | None = None) -> Iterator[Path]:
+    """A directory for the time of a with block, in ``parent`` if what is in it is to be moved there."""
+    with tempfile.TemporaryDirectory(prefix=".vswap-" if parent else "vswap-", dir=parent) as name:
         yield Path(name)
 
 

@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 
 from tests.bench import fakes
+from tests.lab import fakes as lab_fakes
 from vswaplab import cli, paths
 from vswaplab.bench import document, plan, results, resultspage
 from vswaplab.bench import sources as kernel_sources
 from vswaplab.bench.case import Case
 from vswaplab.errors import UsageError
+from vswaplab.series import stored
+from vswaplab.series.stored import Store
+from vswaplab.source import linux
 
 SOURCE = "kernel/mm/vswap/a.c"
+PATCH = "patches/01-vswap/0001-a.patch"
+REAL_SOURCE = linux.cached(paths.cache_dir() / "source")
+needs_source = pytest.mark.skipif(REAL_SOURCE is None, reason="no kernel source in the cache")
 TOML = """
 [[report]]
 name = "run"
@@ -33,11 +40,18 @@ rows = [{ metric = "real", text = "time" }]
 """
 
 
+def store(root: Path) -> Store:
+    """The series of a checkout."""
+    return Store(root / "patches", root / "kernel")
+
+
 def checkout(root: Path, rounds: int = 6, **changes: Any) -> dict[str, Any]:
     """A small checkout with a declaration and one report of its kernel; ``changes`` are of the report."""
-    for name, text in {SOURCE: "int a;\n", "README.md": f"{resultspage._BEGIN}\n{resultspage._END}\n"}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    adds = [SOURCE, "kernel/Documentation/mm/vswap.rst", "kernel/mm/vswap/tests/a.c"]
+    names = " ".join(name.removeprefix("kernel/") for name in adds)
+    lab_fakes.write_tree(root, dict.fromkeys(adds, "int a;\n"))
+    lab_fakes.write_tree(root, {PATCH: lab_fakes.mail("mm: a", "vswap", adds=names)})
+    lab_fakes.write_tree(root, {"README.md": f"{resultspage._BEGIN}\n{resultspage._END}\n"})
     (root / resultspage.REPORTS).mkdir(parents=True, exist_ok=True)
     (root / resultspage.DECLARATION).write_text(TOML)
     the_plan = fakes.plan(root, rounds=rounds, warmup=1)
@@ -48,7 +62,7 @@ def checkout(root: Path, rounds: int = 6, **changes: Any) -> dict[str, Any]:
     }
     rows = results.rows(the_plan.cases, found, fakes.NAMES, 1)
     content = document.document(the_plan, rows, ["bench"]) | changes
-    content["kernels"]["vswap"]["sources_sha256"] = kernel_sources.checksum(root / "kernel")
+    content["kernels"]["vswap"]["sources_sha256"] = kernel_sources.checksum(store(root))
     write(root, content)
     return content
 
@@ -64,6 +78,7 @@ def headline(root: Path) -> str:
     return next(line for line in page.splitlines() if line.startswith("| time, s |"))
 
 
+@needs_source
 def test_the_pages_agree_with_the_reports() -> None:
     root = paths.repo_root()
     old = [str(path) for path in resultspage.outdated(root)]
@@ -79,7 +94,7 @@ def test_every_committed_report_is_declared() -> None:
 
 def test_a_row_says_rounds_warm_up_ratio_verdict_and_kernel(tmp_path: Path) -> None:
     checkout(tmp_path)
-    sources = kernel_sources.checksum(tmp_path / "kernel")[:12]
+    sources = kernel_sources.checksum(store(tmp_path))[:12]
     cells = headline(tmp_path).strip("| ").split(" | ")
     assert cells[1:3] == ["4.035", "2.035"] and cells[3].startswith("0.50 (0.50–0.51")
     assert cells[4:] == ["better", "6", "1", f"`{sources}`"]
@@ -91,9 +106,10 @@ def test_a_row_says_rounds_warm_up_ratio_verdict_and_kernel(tmp_path: Path) -> N
 def test_other_sources_make_a_report_stale(tmp_path: Path) -> None:
     checkout(tmp_path)
     for name in ("kernel/Documentation/mm/vswap.rst", "kernel/mm/vswap/tests/a.c"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("more\n")
     assert "stale" not in headline(tmp_path), "documentation and tests are in no kernel"
+    (tmp_path / PATCH).write_text((tmp_path / PATCH).read_text().replace("Why.", "In other words."))
+    assert "stale" not in headline(tmp_path), "nor is what a commit says"
     (tmp_path / SOURCE).write_text("long a;\n")
     assert headline(tmp_path).endswith("**stale** |")
 
@@ -171,9 +187,10 @@ def test_on_the_command_line(
     assert capsys.readouterr().err.count("\n") == 2
 
 
+@needs_source
 def test_the_lab_s_kernels_are_recorded(tmp_path: Path) -> None:
     mainline, vswap, off = (kernel_sources.of_lab(name) for name in ("mainline", "vswap", "vswap-off"))
-    assert vswap == off == kernel_sources.checksum(paths.kernel_dir()) != mainline
+    assert vswap == off == kernel_sources.checksum(stored.ours()) != mainline
     the_plan = fakes.plan(tmp_path, Case("exit", "zswap", "memcg"))
     known = {key: replace(found, sources=vswap) for key, found in the_plan.kernels.items() if key[0] == "vswap"}
     the_plan = replace(the_plan, kernels={**the_plan.kernels, **known})

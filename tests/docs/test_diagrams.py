@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from vswaplab import paths
+from vswaplab.series import stored
 
 DOCS = paths.repo_root() / "docs"
 SOURCES = sorted((DOCS / "diagrams").glob("*.dot"))
 NAME = re.compile(
     r"\b(_*v?swap\w*|_*zswap\w*|folio_\w+|queue_work|reclaim_pages|try_to_unuse)\(\)|\b(VSWAP_[A-Z]+)\b"
 )
-# In the base's files, where the edits of kernel/ do not show them.
+# In the base's files, where the edits of the series do not show them.
 MAINLINE = {
     "folio_alloc_swap", "queue_work", "reclaim_pages", "swap_cache_alloc_folio", "swap_read_folio",
     "swap_write_submit", "swap_writeout", "try_to_unuse", "zswap_compress",
@@ -40,10 +41,10 @@ def labels(dot: str) -> list[str]:
 
 
 def in_kernel() -> str:
-    """All sources of kernel/."""
-    return "\n".join(
-        path.read_text() for path in paths.kernel_dir().rglob("*") if path.suffix in (".c", ".h", ".patch")
-    )
+    """All sources of ours: whole files, and patches without what they say."""
+    store = stored.ours()
+    whole = [path.read_text() for path in store.kernel.rglob("*") if path.suffix in (".c", ".h")]
+    return "\n".join([*whole, *(patch.mail.diff.decode() for patch in stored.load(store))])
 
 
 @pytest.mark.parametrize("path", [*SOURCES, DOCS / "page-life.md"], ids=lambda path: path.name)

@@ -1,30 +1,46 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/reference.md names every knob and counter that kernel/ defines, and no other."""
+"""docs/reference.md names every knob and counter that the series defines, and no other."""
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
 from vswaplab import paths
+from vswaplab.series import mail, stored
 
-KERNEL = paths.kernel_dir()
 PAGE = paths.repo_root() / "docs" / "reference.md"
 PREFIX = r'#define MODULE_PARAM_PREFIX\s+"([\w.]*)"'
 
 
+def added(patches: Iterable[stored.Patch]) -> dict[str, list[str]]:
+    """The lines that patches add to files and that no later one takes away again."""
+    found: dict[str, list[str]] = {}
+    for patch in patches:
+        for part in re.split(r"^(?=diff --git )", patch.mail.diff.decode(), flags=re.MULTILINE)[1:]:
+            lines = found.setdefault(mail.touched(part.encode())[0], [])
+            for line in re.split(r"^@@.*$", part, maxsplit=1, flags=re.MULTILINE)[-1].splitlines():
+                if line.startswith("+"):
+                    lines.append(line[1:])
+                elif line.startswith("-") and line[1:] in lines:
+                    lines.remove(line[1:])
+    return found
+
+
+@functools.cache
 def sources() -> dict[str, str]:
-    """What kernel/ adds: whole files, and the added lines of patches; comments are left out."""
+    """What the series adds: whole files, and the added lines of patches; comments are left out."""
+    store = stored.ours()
+    texts = {name: content.data.decode() for name, content in stored.new_files(store).items()}
+    texts |= {name: "\n".join(lines) for name, lines in added(stored.load(store)).items() if name not in texts}
     found = {}
-    for path in sorted(KERNEL.rglob("*")):
-        if not path.is_file() or path.suffix not in (".c", ".h", ".patch") and path.name != "Kconfig":
-            continue
-        text = path.read_text()
-        if path.suffix == ".patch":
-            text = "\n".join(line[1:] for line in text.splitlines() if re.match(r"\+(?!\+\+ )", line))
-        if path.name != "Kconfig":
-            text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-        found[path.relative_to(KERNEL).as_posix()] = text
+    for name, text in sorted(texts.items()):
+        if name.endswith((".c", ".h")):
+            found[name] = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+        elif Path(name).name == "Kconfig":
+            found[name] = text
     return found
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from vswaplab import paths
 from vswaplab.build import disasm
 from vswaplab.build.kbuild import BuiltKernel
+from vswaplab.series import stored
 
 REQUEST = "the allocator takes a request, which names the folio, instead of the folio"
 STATIC = "no longer static, so that it is not compiled into its callers"
@@ -54,7 +54,7 @@ DIFFERS: dict[str, str] = {  # function: why
 @pytest.mark.kernel("mainline", "um", "release")
 def test_code_is_mainlines(built_kernel: Callable[[str, str, str], BuiltKernel]) -> None:
     ours, base = (built_kernel(kernel, "um", "release").dir for kernel in ("vswap-off", "mainline"))
-    names = disasm.edited_objects(paths.kernel_dir(), ours)
+    names = disasm.edited_objects(stored.edited_names(stored.ours()), ours)
     assert len(names) > 5, names
     found = {item.function: item.source for item in disasm.differences(names, ours, base)}
     unexplained = sorted(f"{source}: {name}" for name, source in found.items() if name not in DIFFERS)

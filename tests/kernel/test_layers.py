@@ -9,11 +9,16 @@ import pytest
 
 from tests.kernel import layers
 from vswaplab import paths
+from vswaplab.series import stored
 
 
-@pytest.fixture
-def sources() -> Path:
-    return paths.kernel_dir() / "mm" / "vswap"
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """mm/vswap/ as the series leaves it: the whole files of kernel/, and what patches make."""
+    top = tmp_path_factory.mktemp("sources")
+    for name, content in stored.new_files(stored.ours()).items():
+        paths.write_file(top / name, content.data)
+    return top / "mm" / "vswap"
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A cache, a kernel/ and a configs/ of its own for every test of the lab."""
+"""A cache, a patches/, a kernel/ and a configs/ of its own for every test of the lab."""
 
 import os
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 
 from tests.lab import fakes
 from vswaplab import paths
+from vswaplab.series.stored import Store
 from vswaplab.source import linux
 
 REAL_CACHE = paths.cache_dir()
@@ -31,26 +32,17 @@ def base(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A kernel/ with a file of our own and an edit of a base file; the lab uses it."""
-    directory = fakes.write_tree(
-        tmp_path / "kernel",
-        {
-            "mm/vswap/space.c": "int one;\nint two;\nint three;\n",
-            "mm/swap.c.patch": (
-                "--- a/mm/swap.c\n+++ b/mm/swap.c\n"
-                "@@ -8,6 +8,7 @@ line 7\n line 8\n line 9\n line 10\n+hook one\n line 11\n line 12\n line 13\n"
-                "@@ -36,5 +37,5 @@ line 35\n line 36\n line 37\n line 38\n-line 39\n+hook two\n line 40\n"
-            ),
-        },
-    )
-    monkeypatch.setattr(paths, "kernel_dir", lambda: directory)
-    return directory
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A patches/ and a kernel/ with the small series; the lab uses them."""
+    found = fakes.series(tmp_path / "ours")
+    monkeypatch.setattr(paths, "kernel_dir", lambda: found.kernel)
+    monkeypatch.setattr(paths, "patches_dir", lambda: found.patches)
+    return found
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A kernel-bench/ that edits a file which kernel/ edits as well; the lab uses it."""
+    """A kernel-bench/ that edits a file which the series edits as well; the lab uses it."""
     patch = (
         "--- a/mm/swap.c\n+++ b/mm/swap.c\n"
         "@@ -21,6 +21,7 @@\n line 21\n line 22\n line 23\n+bench hook\n line 24\n line 25\n line 26\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vswaplab.errors import ToolError
 from vswaplab.proc import Result
+from vswaplab.series.stored import Store
 
 Action = Callable[[Sequence[str], Path | None], Result | None]
 
@@ -63,8 +64,61 @@ def kernel_base(directory: Path, point: int = 4) -> Path:
             "mm/swap.c": SWAP_C,
             "mm/other.c": "other\n",
             "mm/gone.c": "to be removed\n",
+            "arch/um/tlb.c": "flush\n",
         },
     )
+
+
+AUTHOR = "J\u00f6rg Hacker <joerg@example.org>"
+SIGNED = f"Signed-off-by: {AUTHOR}"
+
+# The small series: a fix for User-Mode Linux, an edit of the base, and files of ours. Both commits of the
+# last topic touch mm/vswap/Makefile, so that one is no whole file.
+UM = "01-um/0001-um-wait.patch"
+HOOK = "02-prep/0001-mm-swap-add-a-hook.patch"
+FIRST = "03-vswap/0001-mm-vswap-the-first-half.patch"
+REST = "03-vswap/0002-mm-vswap-the-rest.patch"
+
+
+def mail(subject: str, topic: str, diff: str = "", *, adds: str = "", body: str = "Why.") -> str:
+    """A patch as git format-patch writes it, our trailers included."""
+    added = "".join(f"Adds: {name}\n" for name in adds.split())
+    return (
+        "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
+        f"From: {AUTHOR}\nDate: Sun, 22 Nov 2026 12:00:00 -0330\nSubject: [PATCH] {subject}\n"
+        "MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n"
+        f"{body}\n\nTopic: {topic}\n{added}{SIGNED}\n\n{diff}"
+    )
+
+
+def diff(name: str, hunks: str, head: str = "") -> str:
+    """A diff of one file."""
+    old = "/dev/null" if head.startswith("new file") else f"a/{name}"
+    return f"diff --git a/{name} b/{name}\n{head}--- {old}\n+++ b/{name}\n{hunks}"
+
+
+def series(directory: Path) -> Store:
+    """patches/ and kernel/ with the small series."""
+    makefile = "mm/vswap/Makefile"
+    made = diff(makefile, "@@ -0,0 +1 @@\n+obj-y += space.o\n", "new file mode 100644\n")
+    more = diff(makefile, "@@ -1 +1,2 @@\n obj-y += space.o\n+obj-y += zero.o\n")
+    two = "@@ -39,3 +39,3 @@ line 37\n line 38\n-line 39\n+hook two\n line 40\n"
+    one = "@@ -10,2 +10,3 @@ line 9\n line 10\n+hook one\n line 11\n"
+    write_tree(
+        directory / "patches",
+        {
+            "cover.txt": "mm: virtual swap\n\nFirst paragraph.\n\nSecond one.\n",
+            UM: mail("um: wait", "um", diff("arch/um/tlb.c", "@@ -1 +1,2 @@\n flush\n+wait\n")),
+            HOOK: mail("mm/swap: add a hook", "prep", diff("mm/swap.c", one), body="Why it is needed."),
+            FIRST: mail(
+                "mm/vswap: the first half", "vswap", made + diff("mm/swap.c", two), adds="mm/vswap/space.c"
+            ),
+            REST: mail("mm/vswap: the rest", "vswap", more, adds="mm/vswap/zero.c"),
+        },
+    )
+    whole = {"mm/vswap/space.c": "int one;\nint two;\nint three;\n", "mm/vswap/zero.c": "int zero;\n"}
+    write_tree(directory / "kernel", whole)
+    return Store(directory / "patches", directory / "kernel")
 
 
 def tarball(path: Path, base: Path, top: str = "linux-source-7.3") -> Path:

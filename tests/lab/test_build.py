@@ -18,11 +18,12 @@ from vswaplab import paths
 from vswaplab.bench import kernels as choices
 from vswaplab.build import kbuild
 from vswaplab.errors import BuildError, ConfigError, TreeError, UsageError
+from vswaplab.series.stored import Store
 from vswaplab.source import linux
 from vswaplab.tree import buildtree
 from vswaplab.tree.overlay import Content
 
-pytestmark = pytest.mark.usefixtures("stored", "kernel", "configs")
+pytestmark = pytest.mark.usefixtures("stored", "store", "configs")
 
 
 class Log:
@@ -63,10 +64,11 @@ def test_three_kernels(stored: linux.Source) -> None:
     pristine = linux.pristine(stored)
     assert (pristine / "mm/swap.c").read_text() == fakes.SWAP_C, "shared by links, never written to"
     assert not (pristine / "mm/vswap").exists()
+    assert (plain.dir.parent / "arch/um/tlb.c").read_text() == "flush\nwait\n", "the topic um is in mainline, too"
 
 
 def test_the_bench_flavour(bench: Path) -> None:
-    """Both kernels get the benchmark, in trees of their own, beside what kernel/ changes."""
+    """Both kernels get the benchmark, in trees of their own, beside what the series changes."""
     ours = kbuild.build("vswap", "um", "bench")
     assert ours.dir.parent.name == "vswap-bench"
     text = ours.image.read_bytes()
@@ -109,10 +111,10 @@ def objects(built: kbuild.BuiltKernel) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (built.dir / "mm").iterdir()}
 
 
-def test_an_edit_rebuilds_what_it_touches(kernel: Path) -> None:
+def test_an_edit_rebuilds_what_it_touches(store: Store) -> None:
     built = kbuild.build("vswap", "um", "release")
     before = objects(built)
-    patch = kernel / "mm/swap.c.patch"
+    patch = store.patches / fakes.HOOK
     patch.write_text(patch.read_text().replace("hook one", "hook changed"))
     assert b"hook changed" in kbuild.build("vswap", "um", "release").image.read_bytes()
     after = objects(built)
@@ -120,11 +122,19 @@ def test_an_edit_rebuilds_what_it_touches(kernel: Path) -> None:
     assert after["other.o"] == before["other.o"]
 
 
-def test_a_reverted_edit_is_rebuilt(kernel: Path) -> None:
+def test_a_message_rebuilds_nothing(store: Store) -> None:
+    built = kbuild.build("vswap", "um", "release")
+    before = built.image.stat().st_mtime_ns
+    patch = store.patches / fakes.HOOK
+    patch.write_text(patch.read_text().replace("Why it is needed.", "Why, in other words."))
+    assert kbuild.build("vswap", "um", "release").image.stat().st_mtime_ns == before
+
+
+def test_a_reverted_edit_is_rebuilt(store: Store) -> None:
     """The base's file is older than the object made from our version of it."""
     assert b"hook" in kbuild.build("vswap", "um", "release").image.read_bytes()
-    (kernel / "mm/swap.c.patch").unlink()
-    assert b"hook" not in kbuild.build("vswap", "um", "release").image.read_bytes()
+    (store.patches / fakes.HOOK).unlink()
+    assert b"hook one" not in kbuild.build("vswap", "um", "release").image.read_bytes()
 
 
 def test_a_fragment_rebuilds(configs: Path) -> None:
@@ -142,8 +152,8 @@ def test_a_new_point_release_starts_afresh(tmp_path: Path, cache: Path) -> None:
     assert kbuild.build("vswap", "um", "release").release == "7.3.5-vswap"
 
 
-def test_failed_build(kernel: Path, cache: Path) -> None:
-    patch = kernel / "mm/swap.c.patch"
+def test_failed_build(store: Store, cache: Path) -> None:
+    patch = store.patches / fakes.HOOK
     good = patch.read_text()
     patch.write_text(good.replace("hook one", "BROKEN"))
     with pytest.raises(BuildError) as caught:
@@ -158,10 +168,10 @@ def test_failed_build(kernel: Path, cache: Path) -> None:
     assert b"hook one" in kbuild.build("vswap", "um", "release").image.read_bytes()
 
 
-def test_a_patch_that_does_not_apply(kernel: Path, cache: Path) -> None:
-    patch = kernel / "mm/swap.c.patch"
-    patch.write_text(patch.read_text().replace("line 38", "line xx"))
-    with pytest.raises(TreeError, match="hunk 2"):
+def test_a_patch_that_does_not_apply(store: Store, cache: Path) -> None:
+    patch = store.patches / fakes.FIRST
+    patch.write_text(patch.read_text().replace(" line 38", " line xx"))
+    with pytest.raises(TreeError, match=r"patches/03-vswap/0001.*hunk 1 .*mm/swap.c"):
         kbuild.build("vswap", "um", "release")
     assert not (cache / "build/vswap").exists()
 
@@ -180,7 +190,7 @@ def test_unknown_names(names: tuple[str, str, str]) -> None:
         kbuild.build(*names)
 
 
-def test_interrupted_build(kernel: Path, configs: Path, base: Path, cache: Path) -> None:
+def test_interrupted_build(configs: Path, base: Path, cache: Path) -> None:
     """Ctrl-C: make ends, nothing counts as built, and the next build succeeds."""
     tree = buildtree.source_tree("mainline")
     makefile = tree.path / "Makefile"

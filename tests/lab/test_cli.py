@@ -13,7 +13,9 @@ import pytest
 from tests.lab import fakes
 from vswaplab import cli
 from vswaplab.errors import GuestLost, VswapError
+from vswaplab.series.stored import Store
 from vswaplab.source import linux
+from vswaplab.tree.gitrepo import Repo
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -34,13 +36,15 @@ def vswap(*words: str) -> int:
         ["fetch", "--nonsense"],
         ["tree", "--build"],
         ["tree", "--force"],
-        ["tree", "--export", "--series", "x"],
+        ["tree", "--export", "--kernel", "windows"],
+        ["series"],
+        ["series", "x", "--topic"],
         ["tree", "--export", "--from", "/nonexistent"],
         ["footprint", "--nonsense"],
         ["codediff", "--nonsense"],
     ],
 )
-@pytest.mark.usefixtures("kernel")
+@pytest.mark.usefixtures("store")
 def test_bad_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert vswap(*words) == 2
     captured = capsys.readouterr()
@@ -136,7 +140,8 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"  {command} " in out for command in cli.COMMANDS)
 
 
-def test_only_the_used_command_is_imported() -> None:
+def test_only_the_used_command_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(linux.OVERRIDE, "/nonexistent.tar.xz")  # it fails before anything is fetched
     script = (
         "import sys; from vswaplab import cli; cli.main(['footprint', '--json']);"
         "print([name for name in sys.modules if name.startswith('vswaplab.commands.')])"
@@ -145,42 +150,51 @@ def test_only_the_used_command_is_imported() -> None:
     assert "['vswaplab.commands.footprint']" in done.stdout
 
 
-@pytest.mark.usefixtures("configs")
-def test_the_whole_way(
-    stored: linux.Source, kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """fetch, tree, an edit, export, build and footprint, as a user would type them."""
+@pytest.mark.usefixtures("configs", "store")
+def test_the_whole_way(stored: linux.Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """fetch, tree, a commit, export, build, footprint and series, as a user would type them."""
     assert vswap("fetch") == 0
     assert capsys.readouterr().out == f"Linux 7.3.4: {stored.path}\n"
     tree = tmp_path / "my tree"
     assert vswap("tree", str(tree)) == 0
     assert capsys.readouterr().out == f"{tree}\n"
     (tree / "mm/vswap/more.c").write_text("int more;\n")
+    assert vswap("tree", "--export", "--from", str(tree)) == 1
+    assert "mm/vswap/more.c" in capsys.readouterr().err
+    repo = Repo(tree)
+    repo.git("add", "-A")
+    repo.commit(f"mm/vswap: more\n\nTopic: vswap\n{fakes.SIGNED}\n")
     assert vswap("tree", "--export", "--from", str(tree)) == 0
-    assert capsys.readouterr().out == "kernel/mm/vswap/more.c\n"
+    assert capsys.readouterr().out == "patches/03-vswap/0003-mm-vswap-more.patch\nkernel/mm/vswap/more.c\n"
     assert vswap("tree", str(tree), "--export") == 0
     assert capsys.readouterr().out == ""
     assert vswap("build", "--kernel", "vswap", "--flavour", "debug") == 0
     assert capsys.readouterr().out.startswith("vswap-um-debug: ")
     assert vswap("footprint", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
-        "patched_files": 1,
-        "patched_lines": 3,
-        "own_files": 2,
-        "own_lines": 4,
+        "patched_files": 2,
+        "patched_lines": 4,
+        "own_files": 4,
+        "own_lines": 7,
     }
     assert vswap("footprint") == 0
     assert "mm/vswap/more.c" in capsys.readouterr().out
+    assert vswap("series", str(tmp_path / "out"), "--topic", "prep") == 0
+    assert [Path(line).relative_to(tmp_path).as_posix() for line in capsys.readouterr().out.splitlines()] == [
+        "out/squashed/02-prep.patch",
+        "out/topics/02-prep/0000-cover-letter.patch",
+        "out/topics/02-prep/0001-mm-swap-add-a-hook.patch",
+    ]
 
 
-@pytest.mark.usefixtures("stored", "kernel")
-def test_default_tree_is_refreshed(kernel: Path, cache: Path) -> None:
+@pytest.mark.usefixtures("stored")
+def test_default_tree_is_refreshed(store: Store, cache: Path) -> None:
     assert vswap("tree") == 0
-    (kernel / "mm/vswap/late.c").write_text("late\n")
+    (store.kernel / "mm/vswap/zero.c").write_text("late\n")
     assert vswap("tree") == 0
-    assert (cache / "tree/vswap/mm/vswap/late.c").exists()
-    (cache / "tree/vswap/mm/vswap/late.c").write_text("edited\n")
-    (kernel / "mm/vswap/late.c").write_text("later\n")
+    assert (cache / "tree/vswap/mm/vswap/zero.c").read_text() == "late\n"
+    (cache / "tree/vswap/mm/vswap/zero.c").write_text("edited\n")
+    (store.kernel / "mm/vswap/zero.c").write_text("later\n")
     assert vswap("tree") == 1
     assert vswap("tree", "--kernel", "mainline") == 0
     assert not (cache / "tree/mainline/mm/vswap").exists()

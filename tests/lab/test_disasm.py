@@ -119,12 +119,8 @@ def test_not_an_object(tmp_path: Path) -> None:
 
 
 def test_objects_of_edited_files(tmp_path: Path) -> None:
-    kernel, build = tmp_path / "kernel", tmp_path / "build"
-    edits = [
-        "mm/zswap.c.patch", "mm/not_built.c.patch", "mm/swap.h.patch", "mm/vswap/own.c", "arch/um/a.c.patch",
-    ]  # fmt: skip
-    built = ["mm/zswap.o", "mm/vswap/own.o", "arch/um/a.o"]
-    for path in [*(kernel / name for name in edits), *(build / name for name in built)]:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    assert disasm.edited_objects(kernel, build) == ["mm/zswap.o"]
+    for name in ("mm/zswap.o", "mm/vswap/own.o", "arch/um/a.o"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    edits = ["mm/zswap.c", "mm/not_built.c", "mm/swap.h", "arch/um/a.c"]
+    assert disasm.edited_objects(edits, tmp_path) == ["mm/zswap.o"]

@@ -6,16 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from vswaplab.series import stored
+
 HERE = Path(__file__).parent
-VSWAP = HERE.parents[1] / "kernel" / "mm" / "vswap"
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """backing_user, built from the kernel's own header."""
-    out = tmp_path_factory.mktemp("userspace") / "backing_user"
+    top = tmp_path_factory.mktemp("userspace")
+    out = top / "backing_user"
+    for name, content in stored.new_files(stored.ours()).items():
+        if Path(name).parent == Path("mm/vswap"):
+            (top / Path(name).name).write_bytes(content.data)
     flags = "-std=gnu11 -g -O1 -Wall -Wextra -Werror -fno-sanitize-recover=all -Wno-use-after-free"
-    command = ["gcc", *flags.split(), "-fsanitize=address,undefined", f"-I{VSWAP}", f"-I{HERE}"]
+    command = ["gcc", *flags.split(), "-fsanitize=address,undefined", f"-I{top}", f"-I{HERE}"]
     subprocess.run([*command, "-o", str(out), str(HERE / "backing_user.c")], check=True)
     return out
 

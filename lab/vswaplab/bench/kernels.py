@@ -14,6 +14,7 @@ from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
+from vswaplab.series import stored
 from vswaplab.source import linux
 from vswaplab.tree import buildtree, overlay, patchset, usertree
 from vswaplab.tree.buildtree import Tree
@@ -41,7 +42,7 @@ class Kernel:
     vswap: bool
     release: str = ""
     config: str = ""
-    sources: str = ""  # the checksum of what it has of kernel/, for one of the lab's
+    sources: str = ""  # the checksum of what it has of ours, for one of the lab's
 
 
 def _kind_of(path: Path, text: str) -> Kind:
@@ -91,11 +92,11 @@ def choose(names: Sequence[str], others: Sequence[str]) -> list[Choice]:
 
 
 def _patched_tree(choice: Choice, flavour: str, runner: Runner, progress: Progress) -> Tree:
-    """The base with what mainline gets too (see buildtree.BASE_FIXES), and the patches in order."""
+    """The base with what mainline gets too (see stored.BASE_TOPIC), and the patches in order."""
     assert choice.path is not None
     found = linux.fetch(verify=False, runner=runner, progress=progress)
     pristine = linux.pristine(found, runner=runner, progress=progress)
-    fixes = overlay.render(paths.kernel_dir(), pristine, runner, buildtree.BASE_FIXES)
+    fixes = stored.render(stored.ours(), pristine, topics=(stored.BASE_TOPIC,), runner=runner)
     patches = patchset.patches(choice.path)
     return buildtree.prepared_tree(
         f"patched-{choice.name}",

@@ -2,7 +2,7 @@
 """docs/results.md and the table of results in README.md, made from the reports in docs/bench.
 
 ``docs/bench/results.toml`` says which reports there are, and which of their rows are shown where; every figure
-comes from the reports. A report whose virtual swap was compiled from other sources than those in kernel/ is
+comes from the reports. A report whose virtual swap was compiled from other sources than those of today is
 stale, and its rows say so.
 """
 
@@ -21,6 +21,7 @@ from vswaplab.bench.permutation import ENOUGH
 from vswaplab.bench.results import TUNED
 from vswaplab.bench.row import Row
 from vswaplab.errors import UsageError
+from vswaplab.series.stored import Store
 
 PAGE, README = Path("docs/results.md"), Path("README.md")
 REPORTS = Path("docs/bench")
@@ -220,12 +221,12 @@ def _column(base: str) -> str:
 
 
 def load(root: Path) -> Results:
-    """What is declared in the checkout ``root``, with the reports and the state of kernel/ there."""
+    """What is declared in the checkout ``root``, with the reports and the state of the sources there."""
     try:
         declared = tomllib.loads((root / DECLARATION).read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{DECLARATION} cannot be read: {error}") from error
-    current = sources.checksum(root / "kernel")
+    current = sources.checksum(Store(root / "patches", root / "kernel"))
     reports = {}
     for entry in declared["report"]:
         content = read_json(root / REPORTS / f"{entry['name']}.json")
@@ -243,6 +244,31 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.filters["column"] = _column
     return environment
+
+
+def plain(root: Path) -> str:
+    """The table of README.md as plain text, for the cover letter of the series."""
+    found = load(root)
+    lines = [line for _, _, line in found.readme]
+    rows = [("  mainline with", "mainline", "vswap", "ratio", "")]
+    rows += [
+        (f"  {line.beside.replace('`', '')}", line.base, line.other, line.ratio, line.verdict) for line in lines
+    ]
+    head, *aligned = _aligned(rows)
+    texts = [f"{line.text}\n{row}" for line, row in zip(lines, aligned, strict=True)]
+    return _environment().get_template("cover.txt.j2").render(results=found, head=head, texts=texts)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of columns: the first and the last to the left, figures to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place in (0, len(row) - 1) else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def _readme(text: str, table: str) -> str:

@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which sources of kernel/ a kernel was compiled from: one checksum, for reports to record."""
+"""Which sources of ours a kernel was compiled from: one checksum, for reports to record."""
 
-import hashlib
+import os
+from collections.abc import Collection
 from pathlib import Path
 
-from vswaplab import paths
-from vswaplab.tree import overlay
-from vswaplab.tree.buildtree import BASE_FIXES
+from vswaplab import hashing
+from vswaplab.proc import SYSTEM, Runner
+from vswaplab.series import stored
+from vswaplab.series.stored import Store
+from vswaplab.source import linux
 
 BASE = "mainline"
+_NOT_COMPILED = ("Documentation/", "MAINTAINERS")
 
 
-def checksum(kernel: Path, under: str = "") -> str:
+def checksum(store: Store, topics: Collection[str] | None = None, *, runner: Runner = SYSTEM) -> str:
     """A checksum over names and content of what is compiled: documentation and tests do not count.
 
-    Only what is under a folder, if one is given.
+    It is of the files as the series (or its ``topics``) leaves them, so that neither the text of a
+    commit nor another cut of the series changes it. The base is needed if files of it are edited.
+    Raises SourceError and TreeError.
     """
-    digest = hashlib.sha256()
-    for name, path in overlay.files(kernel, under):
-        if not name.startswith("Documentation/") and "/tests/" not in name:
-            data = path.read_bytes()
-            digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
+    base = Path(os.devnull)
+    if stored.edited_names(store):
+        base = linux.pristine(linux.fetch(verify=False, runner=runner), runner=runner)
+    return hashing.of_contents(
+        (name, content.data if content else b"")
+        for name, content in stored.render(store, base, topics=topics, runner=runner).items()
+        if not name.startswith(_NOT_COMPILED) and "/tests/" not in name
+    )
 
 
 def of_lab(name: str) -> str:
-    """The checksum for one of the lab's kernels, as kernel/ is now."""
-    return checksum(paths.kernel_dir(), BASE_FIXES if name == BASE else "")
+    """The checksum for one of the lab's kernels, as patches/ and kernel/ are now."""
+    return checksum(stored.ours(), (stored.BASE_TOPIC,) if name == BASE else None)

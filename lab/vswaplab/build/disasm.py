@@ -8,7 +8,7 @@ other functions of the file differ.
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -286,10 +286,10 @@ def _joined(copies: list[tuple[str, Code]]) -> Code:
     return tuple(line for _name, code in ordered for line in code)
 
 
-def edited_objects(kernel: Path, directory: Path) -> list[str]:
-    """Names, as mm/zswap.o, of what is built in ``directory`` from the files that kernel/ edits."""
-    names = (path.relative_to(kernel).as_posix() for path in sorted(kernel.rglob("*.c.patch")))
-    objects = (name.removesuffix(".c.patch") + ".o" for name in names if not name.startswith("arch/"))
+def edited_objects(edited: Iterable[str], directory: Path) -> list[str]:
+    """Names, as mm/zswap.o, of what is built in ``directory`` from the base's files that are edited."""
+    sources = (name for name in sorted(edited) if name.endswith(".c") and not name.startswith("arch/"))
+    objects = (name.removesuffix(".c") + ".o" for name in sources)
     return [name for name in objects if (directory / name).is_file()]
 
 

@@ -5,10 +5,10 @@ import argparse
 import difflib
 from collections.abc import Iterable
 
-from vswaplab import paths
 from vswaplab.build import config, disasm, kbuild
 from vswaplab.build.disasm import Difference
 from vswaplab.progress import shown
+from vswaplab.series import stored
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def main(args: argparse.Namespace) -> int:
     with shown() as progress:
         ours = kbuild.build(args.kernel, args.arch, "release", progress=progress).dir
         base = kbuild.build("mainline", args.arch, "release", progress=progress).dir
-    found = disasm.differences(disasm.edited_objects(paths.kernel_dir(), ours), ours, base)
+    found = disasm.differences(disasm.edited_objects(stored.edited_names(stored.ours()), ours), ours, base)
     for item in found:
         if not args.function:
             print(f"{item.source}: {item.function}: {_described(item)}")

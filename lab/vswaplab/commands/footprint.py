@@ -3,13 +3,13 @@
 
 import argparse
 import json
-from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
 
-from vswaplab import paths
-from vswaplab.errors import TreeError
+from vswaplab.progress import shown
+from vswaplab.series import stored
+from vswaplab.source import linux
 from vswaplab.tree import footprint
 
 
@@ -20,27 +20,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print a table, or JSON."""
-    kernel = paths.kernel_dir()
-    if not kernel.is_dir():
-        raise TreeError(f"there is no {kernel}")
-    total = footprint.footprint(kernel)
+    with shown() as progress:
+        base = linux.pristine(linux.fetch(verify=False, progress=progress), progress=progress)
+    found = footprint.footprint(stored.ours(), base)
+    total = found.totals()
     if args.json:
-        print(json.dumps(asdict(total)))
+        print(json.dumps(total))
         return 0
-    table = Table("file in kernel/", "lines")
+    table = Table("file", "lines")
     table.columns[1].justify = "right"
-    lines = footprint.per_file(kernel)
-    for patches in (True, False):
+    for lines, kind, what in (
+        (found.edited, "patched", "changed lines, edited files of the base"),
+        (found.own, "own", "lines, files of our own"),
+    ):
         for name, count in lines.items():
-            if name.endswith(".patch") is patches:
-                table.add_row(name, str(count))
-        label = "changed lines, edited files of the base" if patches else "lines, files of our own"
-        files = total.patched_files if patches else total.own_files
-        count = total.patched_lines if patches else total.own_lines
+            table.add_row(name, str(count))
         table.add_section()
-        table.add_row(f"{files} files: {label}", str(count), style="bold")
+        table.add_row(f"{total[f'{kind}_files']} files: {what}", str(total[f"{kind}_lines"]), style="bold")
         table.add_section()
-    for purpose, count in footprint.by_purpose(lines).items():
+    for purpose, count in found.by_purpose().items():
         table.add_row(f"edits for: {purpose}", str(count))
     Console().print(table)
     return 0

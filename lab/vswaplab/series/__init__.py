@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The patch series: what kernel/ adds, cut as kernel/SERIES says."""
+"""The patch series: patches/ and kernel/ as commits, and commits as patches/ and kernel/."""

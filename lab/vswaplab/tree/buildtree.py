@@ -16,15 +16,12 @@ from pathlib import Path
 from vswaplab import paths
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.progress import Progress, Silent
+from vswaplab.series import stored
 from vswaplab.source import linux
 from vswaplab.tree import overlay
 from vswaplab.tree.overlay import Content, Overlay, read_content
 
 _STATE = ".vswap-tree.json"  # the base's checksum and the names that differ from it
-
-# What mainline needs as well for the guests to be comparable: without it User-Mode Linux with two
-# CPUs does not take a page away from a process that another CPU runs, and reclaim corrupts memory.
-BASE_FIXES = "arch/um"
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ def prepared_tree(
         (progress or Silent()).update(f"preparing the {shown or name} tree")
         wanted = changes(base)
         if bench:
-            wanted = overlay.render(bench, base, runner, onto=wanted, label="kernel-bench")
+            wanted = overlay.render(bench, base, wanted, runner)
         mark.unlink(missing_ok=True)
         sync(path, base, found.sha256, wanted)
         paths.write_file(mark, tree.identity.encode())
@@ -134,19 +131,20 @@ def prepared_tree(
 def source_tree(
     kernel: str, flavour: str = "release", *, runner: Runner = SYSTEM, progress: Progress | None = None
 ) -> Tree:
-    """The source tree for a kernel, up to date with kernel/.
+    """The source tree for a kernel, up to date with patches/ and kernel/.
 
-    "mainline" is the base with BASE_FIXES and nothing else; see prepared_tree() for the flavour "bench".
+    "mainline" is the base with stored.BASE_TOPIC and nothing else; see prepared_tree() for the flavour "bench".
     Raises SourceError and TreeError.
     """
-    name, under = ("mainline", BASE_FIXES) if kernel == "mainline" else ("vswap", "")
+    name, topics = ("mainline", (stored.BASE_TOPIC,)) if kernel == "mainline" else ("vswap", None)
     found = linux.fetch(verify=False, runner=runner, progress=progress)
+    store = stored.ours()
     return prepared_tree(
         name,
         flavour,
         found,
-        overlay.content_hash(paths.kernel_dir(), under),
-        lambda base: overlay.render(paths.kernel_dir(), base, runner, under),
+        stored.effect_hash(store, topics),
+        lambda base: stored.render(store, base, topics=topics, runner=runner),
         runner=runner,
         progress=progress,
     )

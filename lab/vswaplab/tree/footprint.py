@@ -4,17 +4,19 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from unidiff.errors import UnidiffParseError
 from unidiff.patch import PatchSet
 
-from vswaplab.errors import TreeError
-from vswaplab.tree import overlay
-from vswaplab.tree.overlay import PATCH
+from vswaplab import paths
+from vswaplab.proc import SYSTEM, Runner
+from vswaplab.series import stored
+from vswaplab.series.stored import Store
+from vswaplab.tree.overlay import GIT_ENV, Overlay
 
-# What the edits of the base are for, by the beginning of their names in kernel/; the first that fits.
+# What the edits of the base are for, by the beginning of their names; the first that fits.
 PURPOSES = {
     "arch/um/": "User-Mode Linux",
     "Documentation/": "documentation",
+    "MAINTAINERS": "documentation",
     "mm/zswap": "zswap and zsmalloc",
     "mm/zsmalloc": "zswap and zsmalloc",
     "include/linux/zsmalloc": "zswap and zsmalloc",
@@ -29,12 +31,29 @@ PURPOSES = {
 
 @dataclass(frozen=True)
 class Footprint:
-    """Counts over kernel/; a changed line counts once as removed and once as added."""
+    """Lines by file: changed ones of the base's files, all of ours.
 
-    patched_files: int
-    patched_lines: int
-    own_files: int
-    own_lines: int
+    A changed line counts once as removed and once as added, whichever patches touch it.
+    """
+
+    edited: dict[str, int]
+    own: dict[str, int]
+
+    def totals(self) -> dict[str, int]:
+        """Numbers of files and lines of both kinds."""
+        return {
+            "patched_files": len(self.edited),
+            "patched_lines": sum(self.edited.values()),
+            "own_files": len(self.own),
+            "own_lines": sum(self.own.values()),
+        }
+
+    def by_purpose(self) -> dict[str, int]:
+        """Changed lines of the base by what they are for."""
+        result = dict.fromkeys(PURPOSES.values(), 0)
+        for name, count in self.edited.items():
+            result[next(purpose for start, purpose in PURPOSES.items() if name.startswith(start))] += count
+        return result
 
 
 def changed_lines(patch: str) -> int:
@@ -42,30 +61,28 @@ def changed_lines(patch: str) -> int:
     return sum(file.added + file.removed for file in PatchSet(patch))
 
 
-def per_file(kernel: Path) -> dict[str, int]:
-    """Lines by the name in kernel/: changed ones for a .patch, all for a file of ours. Raises TreeError."""
+def _difference(before: bytes, after: bytes, scratch: Path, runner: Runner) -> int:
+    """The changed lines between two contents."""
+    (scratch / "base").write_bytes(before)
+    (scratch / "final").write_bytes(after)
+    argv = ["git", "diff", "--no-index", "--text", "-U0", "--diff-algorithm=histogram", "--output=diff"]
+    runner.run([*argv, "base", "final"], cwd=scratch, env=GIT_ENV, check=False)
+    return changed_lines((scratch / "diff").read_text(errors="replace"))
+
+
+def _of_edits(base: Overlay, final: Overlay, runner: Runner) -> dict[str, int]:
+    """Changed lines by edited file of the base."""
     result = {}
-    for name, path in overlay.files(kernel):
-        text = path.read_text(errors="replace")
-        try:
-            result[name] = changed_lines(text) if name.endswith(PATCH) else text.count("\n")
-        except UnidiffParseError as error:
-            raise TreeError(f"kernel/{name} is not a patch: {error}") from error
+    with paths.scratch_dir() as scratch:
+        for name, content in final.items():
+            if before := base[name]:
+                result[name] = _difference(before.data, content.data if content else b"", scratch, runner)
     return result
 
 
-def by_purpose(lines: dict[str, int]) -> dict[str, int]:
-    """Changed lines of the base by what they are for; ``lines`` is what per_file() returned."""
-    result = dict.fromkeys(PURPOSES.values(), 0)
-    for name, count in lines.items():
-        if name.endswith(PATCH):
-            result[next(purpose for start, purpose in PURPOSES.items() if name.startswith(start))] += count
-    return result
-
-
-def footprint(kernel: Path) -> Footprint:
-    """The counts for everything in kernel/."""
-    lines = per_file(kernel)
-    patched = [count for name, count in lines.items() if name.endswith(PATCH)]
-    own = [count for name, count in lines.items() if not name.endswith(PATCH)]
-    return Footprint(len(patched), sum(patched), len(own), sum(own))
+def footprint(store: Store, base: Path, runner: Runner = SYSTEM) -> Footprint:
+    """What the series changes in ``base``, from the first version to the last. Raises TreeError."""
+    line = stored.line(store, base, runner=runner)
+    final = stored.final(line)
+    own = {name: content.data.count(b"\n") for name, content in final.items() if content and not line.base[name]}
+    return Footprint(_of_edits(line.base, final, runner), own)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What kernel/ says about the kernel tree: whole files of ours, and patches to the base's files.
+"""What differs from the base in a kernel tree, and directories that say so file by file.
 
-``kernel/NAME`` is copied whole; ``kernel/NAME.patch`` edits the base's NAME. ``kernel/SERIES``
-is about the patches themselves and never part of a tree.
+In such a directory NAME is a whole file, and NAME.patch edits the base's NAME. kernel-bench/ is one;
+kernel/ has whole files only (see vswaplab.series.stored).
 """
 
 import os
@@ -15,7 +15,6 @@ from vswaplab import hashing, paths
 from vswaplab.errors import TreeError
 from vswaplab.proc import SYSTEM, Runner
 
-META = ("SERIES",)  # names at the top of kernel/ that are not part of the tree
 PATCH = ".patch"
 
 # git must find neither a configuration nor a repository that is not its business
@@ -39,23 +38,22 @@ class Content:
 Overlay = dict[str, Content | None]
 
 
-def files(kernel: Path, under: str = "") -> Iterator[tuple[str, Path]]:
-    """Path below kernel/ and file, sorted, META left out; only what is under a folder, if one is given.
-
-    Raises TreeError for a symbolic link.
-    """
-    for path in sorted((kernel / under).rglob("*")):
-        name = path.relative_to(kernel).as_posix()
+def files(directory: Path) -> Iterator[tuple[str, Path]]:
+    """Path below the directory and file, sorted. Raises TreeError for a symbolic link."""
+    for path in sorted(directory.rglob("*")):
+        name = path.relative_to(directory).as_posix()
         if path.is_symlink():
-            raise TreeError(f"kernel/{name} is a symbolic link; kernel/ holds plain files only")
-        if path.is_file() and name not in META:
+            raise TreeError(
+                f"{directory.name}/{name} is a symbolic link; {directory.name}/ holds plain files only"
+            )
+        if path.is_file():
             yield name, path
 
 
-def content_hash(kernel: Path, under: str = "") -> str:
-    """A checksum over every name, mode and byte in kernel/ that ends up in a tree."""
+def content_hash(directory: Path) -> str:
+    """A checksum over every name, mode and byte in a directory."""
     return hashing.of_contents(
-        (f"{name}\0{os.access(path, os.X_OK)}", path.read_bytes()) for name, path in files(kernel, under)
+        (f"{name}\0{os.access(path, os.X_OK)}", path.read_bytes()) for name, path in files(directory)
     )
 
 
@@ -88,20 +86,9 @@ def _original(name: str, base: Path, onto: Overlay) -> Content | None:
     return read_content(base / name) if (base / name).is_file() else None
 
 
-def apply_patch(
-    patch: Path,
-    name: str,
-    base: Path,
-    runner: Runner = SYSTEM,
-    *,
-    onto: Overlay | None = None,
-    label: str = "kernel",
-) -> Content | None:
-    """The base's NAME, as the overlay ``onto`` leaves it, with ``patch`` applied; None when the patch removes it.
-
-    Nothing below ``base`` is written. Raises TreeError naming the file, in ``label``, and the hunk.
-    """
-    original = _original(name, base, onto or {})
+def _patched(patch: Path, name: str, base: Path, onto: Overlay, label: str, runner: Runner) -> Content | None:
+    """The base's NAME, as ``onto`` leaves it, with ``patch`` applied; None when the patch removes it."""
+    original = _original(name, base, onto)
     if original is None:
         raise TreeError(f"{label}/{name}{PATCH} edits {name}, which this base does not have")
     with paths.scratch_dir() as scratch:
@@ -118,35 +105,25 @@ def apply_patch(
         return read_content(target) if target.exists() else None
 
 
-def render(
-    kernel: Path,
-    base: Path,
-    runner: Runner = SYSTEM,
-    under: str = "",
-    *,
-    onto: Overlay | None = None,
-    label: str = "kernel",
-) -> Overlay:
-    """Everything kernel/ changes in ``base``, computed without writing anything.
+def render(directory: Path, base: Path, onto: Overlay, runner: Runner = SYSTEM) -> Overlay:
+    """What a directory changes in ``base`` with ``onto`` in it, nothing written; the result is both.
 
-    With ``onto`` it changes what that overlay makes of the base; the result is both. ``label`` is
-    what errors call the folder. Raises TreeError when a patch does not apply or a whole file is
-    one that is there already.
+    Raises TreeError when a patch does not apply or a whole file is one that is there already.
     """
-    before = onto or {}
+    label = directory.name
     result: Overlay = {}
-    for name, path in files(kernel, under):
+    for name, path in files(directory):
         if name.endswith(PATCH):
             target = name.removesuffix(PATCH)
-            content = apply_patch(path.resolve(), target, base, runner, onto=before, label=label)
+            content = _patched(path.resolve(), target, base, onto, label, runner)
         else:
             target, content = name, read_content(path)
-            if _original(name, base, before):
+            if _original(name, base, onto):
                 raise TreeError(f"{label}/{name} is a file of the base; make it {label}/{name}{PATCH}")
         if target in result:
             raise TreeError(f"{label}/ has both {target} and {target}{PATCH}")
         result[target] = content
-    return {**before, **result}
+    return {**onto, **result}
 
 
 def overlay_hash(changes: Overlay) -> str:
