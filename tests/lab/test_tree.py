@@ -456,6 +456,23 @@ def test_refresh_keeps_edits(made: Path, base: Path, store: Store, committed: bo
     assert (made / "mm/other.c").read_text() == "precious\n"
 
 
+@pytest.mark.parametrize("edited", [False, True])
+def test_refresh_of_a_tree_of_one_commit(made: Path, base: Path, store: Store, edited: bool) -> None:
+    """From before there were patches: what is more than that commit is somebody's work."""
+    repo = Repo(made)
+    mark = repo.git_dir() / "vswap-kernel"
+    repo.git("reset", "-q", "--soft", repo.root())
+    repo.commit("vswap: what kernel/ adds to the base\n")
+    mark.write_text("0123456789abcdef\n")
+    if edited:
+        repo.git("commit", "-q", "--allow-empty", "-m", "work")
+        with pytest.raises(TreeError, match="has edits"):
+            worktree.refresh(base, "7.3.4", made, store)
+    else:
+        assert worktree.refresh(base, "7.3.4", made, store)
+        assert len(repo.lines("log", "--format=%H")) > 2
+
+
 def test_refresh_after_an_export(made: Path, base: Path, store: Store) -> None:
     """What was exported is no edit: an edit in kernel/ after it gets into the tree."""
     commit_of_more(made)

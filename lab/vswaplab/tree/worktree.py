@@ -19,6 +19,7 @@ from vswaplab.tree.gitrepo import Repo
 
 BASE_TAG = "base"  # for git rebase -i --autosquash base
 _MARK = "vswap-kernel"  # in .git: the state of patches/ and kernel/, and the commit that is equal to it
+_ONLY_SUBJECT = "vswap: what kernel/ adds to the base"
 _UNDER_WAY = ("rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "MERGE_HEAD", "REVERT_HEAD")
 
 
@@ -36,8 +37,15 @@ def _marked(repo: Repo) -> tuple[str, str] | None:
     try:
         found = json.loads(path.read_text())
         return str(found["identity"]), str(found["commit"])
-    except (ValueError, TypeError, KeyError):  # from before there were patches/
-        return "", ""
+    except (ValueError, TypeError, KeyError):
+        return "", _only_commit(repo)
+
+
+def _only_commit(repo: Repo) -> str:
+    """HEAD of a tree from before there were patches/, if it is the one commit that such a tree had; or ""."""
+    commits = repo.lines("log", "--format=%H %s")
+    commit, _, subject = commits[0].partition(" ")
+    return commit if len(commits) == 2 and subject == _ONLY_SUBJECT else ""
 
 
 def _commit_series(repo: Repo, series: stored.Line, store: Store) -> None:
