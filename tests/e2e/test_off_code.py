@@ -37,6 +37,7 @@ DIFFERS: dict[str, str] = {  # function: why
     "swap_cluster_alloc_table": "a fix: the table of ids is there before the table that makes the cluster usable",
     "swap_reclaim_full_clusters": "what is only cached is asked, and freed, by a function of its own",
     "swap_do_scheduled_discard": "registers: the functions it is compiled with have changed",
+    "meminfo_proc_show": "SwapCached is at most what is used of the devices, which mainline's is anyway",
     "swap_usage_in_pages": STATIC,
     "swap_writeout": "the lock of the cluster is not taken to clear marks of zero pages that are not set",
     "balance_pgdat": "reads once more whether memcg is disabled, for an argument that is not used",
