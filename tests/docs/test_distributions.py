@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab import fakes
 from vswaplab import paths
 from vswaplab.series import mails, stored
 from vswaplab.source import linux
@@ -32,12 +33,7 @@ def source(squashed: Path, tmp_path: Path) -> Path:
     """The files of the base that are edited, in a directory of its own inside tmp_path."""
     found = linux.cached(paths.cache_dir() / "source")
     assert found
-    base = linux.pristine(found)
-    target = tmp_path / "linux"
-    for name in (*stored.edited_names(stored.ours()), *FILES):
-        if (base / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(base / name, target / name)
+    target = fakes.edited_only(linux.pristine(found), tmp_path / "linux", FILES)
     (target / ".config").write_text("CONFIG_ZSWAP=y\n# CONFIG_VSWAP is not set\n")
     return target
 

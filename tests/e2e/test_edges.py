@@ -146,7 +146,7 @@ BESIDE = (
     + """
 threads() { awk '$2 ~ /kswapd|zswap|kworker/ { ticks += $15 } END { print ticks + 0 }' /proc/[0-9]*/stat; }
 echo Y > $Z/shrinker_enabled
-group hog; echo 0 > $CG/hog/memory.swap.max; echo max > $CG/hog/memory.zswap.max
+group hog; echo 0 > $CG/hog/memory.swap.max; echo 1G > $CG/hog/memory.zswap.max
 group other
 start hog hog --size 64M --text 40 --passes 1
 timeout 20 sh -c "echo %s > $CG/hog/memory.reclaim" 2> /dev/null

@@ -2,6 +2,7 @@
 """Large folios come back as large folios, from zswap too. On x86-64: User-Mode Linux has none."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +105,58 @@ cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; settle
     assert answer(result, "out.json")["verified"] is True, result.output
     assert number(result, "swpin") > 0
     assert (result.end.slots_used, result.end.physical) == (0, 0)
+
+
+SPARSE = """
+echo always > /sys/kernel/mm/transparent_hugepage/enabled
+python3 {program} --huge {huge} --small {small} > $RESULTS/out.json; echo $? > $RESULTS/code
+"""
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_small_pages_fill_the_holes_that_huge_ones_leave(boot_guest: Boot) -> None:
+    """Each huge page leaves one page and with it a cluster's tables: small pages take no clusters of their own."""
+    huge, small = 64, 8192
+    result = boot_guest(
+        SPARSE.format(program=Path(__file__).with_name("sparse_in_guest.py"), huge=huge, small=small),
+        arch="x86_64", flavour="release", cpus=2, mem_bytes=512 * MIB, swap="none", pool_percent=50,
+    )  # fmt: skip
+    seen = answer(result, "out.json")
+    logging.info("%s", seen)
+    assert number(result, "code") == seen["bad"]["pages"] == 0
+    assert seen["huge"]["slots_used"] > 0.8 * huge * 512, seen
+    assert seen["freed"]["metadata_bytes"] > 0.8 * seen["huge"]["metadata_bytes"], seen
+    assert seen["small"]["slots_used"] > 0.9 * small, seen
+    # 16 clusters would be needed for them alone; those that are hints of CPUs may differ.
+    assert seen["small"]["metadata_bytes"] < 1.1 * seen["freed"]["metadata_bytes"], seen
+
+
+FEW_SLOTS = """
+echo always > /sys/kernel/mm/transparent_hugepage/enabled
+T=/sys/kernel/mm/transparent_hugepage; for f in $T/hugepages-*/enabled; do echo inherit > $f; done
+echo {shmem} > $T/shmem_enabled
+echo N > $Z/enabled
+group a; echo {limit} > $CG/a/memory.swap.max
+in_group a swapcheck --mode {mode} --size 24M --hugepage --random 100 --ready-file /run/ready \\
+  --wait-file /run/go --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+for i in 1 2 3 4 5 6; do echo 16M > $CG/a/memory.reclaim; done 2>/dev/null
+keep swap $CG/a/memory.swap.current
+touch /run/go; wait $pid
+"""
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+@pytest.mark.kernel("mainline", "x86_64", "release")
+@pytest.mark.parametrize(("kernel", "mode"), [("mainline", "anon"), ("vswap", "anon"), ("vswap", "shm-memfd")])
+def test_huge_pages_use_the_last_slots(boot_guest: Boot, kernel: str, mode: str) -> None:
+    """A huge page for which the group's limit leaves too few slots is split: some of its pages go."""
+    limit = 3 * MIB
+    result = boot_guest(
+        FEW_SLOTS.format(limit=limit, mode=mode, shmem="always" if mode != "anon" else "never"), kernel=kernel,
+        arch="x86_64", flavour="release", cpus=2, mem_bytes=384 * MIB, swap="file:256M", mode="always",
+    )  # fmt: skip
+    assert answer(result, "out.json")["verified"] is True, result.output
+    assert 0.95 * limit <= number(result, "swap") <= limit

@@ -9,9 +9,9 @@ pytestmark = pytest.mark.kernel("vswap", "um", "debug")
 
 
 def test_swap_max_zero_does_not_disable_zswap(boot_guest: Boot) -> None:
-    """Not where memory.zswap.max was set, to whatever it was; see test_promises.py for where it was not."""
+    """Not where memory.zswap.max is a limit; see test_promises.py for where it is not."""
     result = boot_guest("""
-group a; echo 20M > $CG/a/memory.max; echo 0 > $CG/a/memory.swap.max; echo max > $CG/a/memory.zswap.max
+group a; echo 20M > $CG/a/memory.max; echo 0 > $CG/a/memory.swap.max; echo 1G > $CG/a/memory.zswap.max
 in_group a swapcheck --size 40M --passes 1 --min-swapped 10M --json > $RESULTS/out.json &
 while kill -0 $! 2>/dev/null; do
   cat $CG/a/memory.swap.current >> $RESULTS/swap; cat $CG/a/memory.zswap.current >> $RESULTS/zswap; sleep 0.2

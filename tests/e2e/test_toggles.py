@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, nothing_is_left, number
+from tests.e2e.common import MIB, Boot, answer, fields, nothing_is_left, number
 
 pytestmark = pytest.mark.kernel("vswap", "um", "debug")
 
@@ -160,3 +160,30 @@ done
     )
     assert answer(result, "out.json")["verified"] is True
     assert set(result.files["verify"].split()) == {"0"}
+
+
+AT_ITS_LIMIT = """
+echo N > $Z/shrinker_enabled
+group a
+( echo 0 > $CG/a/cgroup.procs; exec swapcheck --size 40M --text 100 --passes 1 --ready-file /run/ready \\
+  --wait-file /run/go --json > $RESULTS/out.json ) & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+for i in 1 2 3 4 5 6 7 8; do echo 4M > $CG/a/memory.reclaim; done 2>/dev/null
+cat $CG/a/memory.swap.current > $CG/a/memory.swap.max  # as with a full device
+slots > $RESULTS/virtual
+grep ^zswpwb /proc/vmstat > $RESULTS/before
+echo auto > $V/mode; echo Y > $Z/shrinker_enabled
+cat $CG/a/memory.stat > /dev/null  # now the shrinker knows what is stored
+for i in $(seq 100); do echo 2 > /proc/sys/vm/drop_caches; done
+grep ^zswpwb /proc/vmstat > $RESULTS/after
+touch /run/go; wait $pid
+"""
+
+
+def test_entries_of_a_device_are_written_back_at_the_limit(boot_guest: Boot) -> None:
+    """They have their place there, as on mainline; the mode that came later is about new entries."""
+    result = boot_guest(AT_ITS_LIMIT, swap="file:64M", mem_bytes=200 * MIB, mode="never")
+    assert answer(result, "out.json")["verified"] is True, result.output
+    assert number(result, "virtual") == 0
+    before, after = (fields(result, name)["zswpwb"] for name in ("before", "after"))
+    assert before == 0 and after > 1000

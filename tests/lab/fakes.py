@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Stand-ins for the outside world: a recording Runner, small kernel trees and tarballs."""
 
+import shutil
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from vswaplab.errors import ToolError
 from vswaplab.proc import Result
+from vswaplab.series import stored
 from vswaplab.series.stored import Store
 
 Action = Callable[[Sequence[str], Path | None], Result | None]
@@ -160,3 +162,12 @@ class RecordingRunner:
                 raise ToolError(f"{argv[0]} failed: {result.last_line()}")
             return result
         raise ToolError(f"{argv[0]} is not installed")
+
+
+def edited_only(base: Path, target: Path, others: Sequence[str] = ()) -> Path:
+    """The files of the real ``base`` that the real series edits, and ``others``, in a directory of their own."""
+    for name in (*stored.edited_names(stored.ours()), *others):
+        if (base / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(base / name, target / name)
+    return target

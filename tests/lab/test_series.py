@@ -229,14 +229,6 @@ def pristine() -> Path:
     return linux.pristine(REAL_SOURCE)
 
 
-def touched_only(target: Path) -> Path:
-    """The files of the real base that the series edits."""
-    for name in stored.edited_names(REAL):
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(pristine() / name, target / name)
-    return target
-
-
 def check_am(target: Path, real: Path, base: Path) -> None:
     """git am of all mails, and of all squashed topics, gives what the lab builds."""
     repo = repository(target)
@@ -250,7 +242,7 @@ def check_am(target: Path, real: Path, base: Path) -> None:
 
 @needs_source
 def test_the_real_mails_apply(real: Path, tmp_path: Path) -> None:
-    check_am(touched_only(tmp_path / "base"), real, pristine())
+    check_am(fakes.edited_only(pristine(), tmp_path / "base"), real, pristine())
 
 
 @pytest.mark.long

@@ -99,7 +99,6 @@ def test_finding(ours: Path, ctl: Ran, files: Files, name: str, command: str) ->
         {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 5, 5))},
         DAEMON,
         fakes.group("/g", memory_swap_max=0, memory_zswap_max=4096),
-        fakes.group("/g", pool=1, memory_swap_max=0),
         {f"{VM}/page-cluster": "x\n", f"{VM}/swappiness": "\n"},
     ],
 )  # fmt: skip

@@ -87,17 +87,16 @@ def remarks(info: Info) -> list[str]:
 
 
 def _not_swapped(info: Info, swap: Hold) -> str:
-    """What a memory.swap.max of 0 means depends on whether somebody has written to memory.zswap.max."""
+    """What a memory.swap.max of 0 means depends on whether the group's memory.zswap.max is a limit."""
     if not info.virtual:
         return f"memory.swap.max of {swap.group} is 0: nothing of it is swapped, not to zswap either"
-    written = {hold.group for hold in info.holds if hold.file == "memory.zswap.max" and hold.limit}
+    allowed = {hold.group for hold in info.holds if hold.file == "memory.zswap.max" and hold.limit}
     closed = [hold.group for hold in info.holds if hold.file == "memory.swap.max" and not hold.limit]
-    unknown = [group for group in closed if group not in written]
-    if not unknown or info.current["memory.zswap.current"]:
+    if not (kept := [group for group in closed if group not in allowed]):
         return f"memory.swap.max of {swap.group} is 0: zswap may be used, and no device"
     return (
-        f"memory.swap.max of {unknown[0]} is 0: it is not swapped, "
-        "unless 'max' was written to its memory.zswap.max, which cannot be seen"
+        f"memory.swap.max of {kept[0]} is 0: it is not swapped; "
+        "a limit in its memory.zswap.max would allow zswap"
     )
 
 

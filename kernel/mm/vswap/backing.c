@@ -358,6 +358,7 @@ bool __vswap_get_slots(struct folio *folio)
 	vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
 	swap_cluster_unlock(ci);
 	vswap_charge_slots(folio, -(int)(missing - done));
+	vswap_memcg_no_slots(folio);
 	return false;
 }
 

@@ -107,6 +107,7 @@ static void vswap_compact_work_fn(struct work_struct *work)
 {
 	vswap_compact_pools();
 }
+
 static DECLARE_WORK(vswap_compact_work, vswap_compact_work_fn);
 
 /**
@@ -120,11 +121,23 @@ void vswap_kick_compact(void)
 		queue_work(vswap_space.wq, &vswap_compact_work);
 }
 
-/* Before a process is killed, for want of memory of the whole machine. */
+/*
+ * Before a process is killed, for want of memory of the whole machine. It is not
+ * killed if that helps, but not again within ten seconds: there are always new
+ * holes, and a machine must not crawl because each of them puts the end off.
+ */
 static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed)
 {
-	if (!vswap_never_used())
-		*(unsigned long *)freed += vswap_compact_pools();
+	static unsigned long next = INITIAL_JIFFIES;
+	unsigned long pages;
+
+	if (vswap_never_used())
+		return NOTIFY_OK;
+	pages = vswap_compact_pools();
+	if (pages >= SWAP_CLUSTER_MAX && time_after_eq(jiffies, next)) {
+		*(unsigned long *)freed += pages;
+		next = jiffies + 10 * HZ;
+	}
 	return NOTIFY_OK;
 }
 

@@ -108,6 +108,7 @@ enum vswap_mode {
 };
 
 extern enum vswap_mode vswap_mode;
+long vswap_slots_left(struct mem_cgroup *memcg);
 extern const char * const vswap_mode_names[];
 
 /* space.c */
@@ -220,7 +221,9 @@ void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
 void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg);
 bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id);
 unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
+unsigned long vswap_memcg_unevictable(struct mem_cgroup *memcg);
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg);
+void vswap_memcg_no_slots(struct folio *folio);
 #else
 static inline bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes,
 				       gfp_t gfp)
@@ -255,6 +258,8 @@ static inline int vswap_memcg_charge_id(unsigned short id, int nr)
 {
 	return 0;
 }
+
+static inline void vswap_memcg_no_slots(struct folio *folio) { }
 
 static inline void vswap_memcg_event(struct mem_cgroup *memcg,
 				     enum vm_event_item event) { }
@@ -312,6 +317,11 @@ static inline bool __vswap_filter_matches(struct vswap_owner_filter *filter,
 }
 
 static inline unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
+{
+	return 0;
+}
+
+static inline unsigned long vswap_memcg_unevictable(struct mem_cgroup *memcg)
 {
 	return 0;
 }

@@ -41,6 +41,18 @@ void vswap_charge_end(struct mem_cgroup *old)
 	mem_cgroup_put(set_active_memcg(old));
 }
 
+/* @bytes of tables more are charged to a group, or to the parent of one that is gone. */
+static void vswap_count_tables(struct obj_cgroup *objcg, int bytes)
+{
+	struct mem_cgroup *memcg;
+
+	rcu_read_lock();
+	memcg = obj_cgroup_memcg(objcg);
+	mod_memcg_state(memcg, MEMCG_VSWAP_TABLES, bytes);
+	atomic_long_add(bytes, &memcg->vswap.tables);
+	rcu_read_unlock();
+}
+
 /**
  * vswap_charge_tables - charge for the tables of a cluster
  * @objcg: receives the group that was charged, or NULL
@@ -62,9 +74,7 @@ bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp)
 	if (obj_cgroup_charge(*objcg, gfp, bytes))
 		return false;
 	obj_cgroup_get(*objcg);
-	rcu_read_lock();
-	mod_memcg_state(obj_cgroup_memcg(*objcg), MEMCG_VSWAP_TABLES, bytes);
-	rcu_read_unlock();
+	vswap_count_tables(*objcg, bytes);
 	return true;
 }
 
@@ -77,9 +87,7 @@ void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 {
 	if (!objcg)
 		return;
-	rcu_read_lock();
-	mod_memcg_state(obj_cgroup_memcg(objcg), MEMCG_VSWAP_TABLES, -(int)bytes);
-	rcu_read_unlock();
+	vswap_count_tables(objcg, -(int)bytes);
 	obj_cgroup_uncharge(objcg, bytes);
 	obj_cgroup_put(objcg);
 }
@@ -224,6 +232,23 @@ int vswap_memcg_charge_id(unsigned short id, int nr)
 }
 
 /**
+ * vswap_memcg_no_slots - tell the owner of a folio that devices have no room
+ * @folio: the folio, locked, whose owner was charged for the slots
+ */
+void vswap_memcg_no_slots(struct folio *folio)
+{
+	struct mem_cgroup *memcg;
+
+	if (mem_cgroup_disabled() || do_memsw_account())
+		return;
+	rcu_read_lock();
+	memcg = folio_memcg(folio);
+	if (memcg)
+		memcg_memory_event(memcg, MEMCG_SWAP_FAIL);
+	rcu_read_unlock();
+}
+
+/**
  * vswap_memcg_event - count an event of a page
  * @memcg: whose page, or NULL
  * @event: the event
@@ -252,21 +277,12 @@ struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg)
 /* Limits */
 
 /**
- * vswap_memcg_set_explicit - was memory.zswap.max of a group written?
- * @memcg: the group
- * @is_explicit: whether it was
- */
-void vswap_memcg_set_explicit(struct mem_cgroup *memcg, bool is_explicit)
-{
-	WRITE_ONCE(memcg->zswap_explicit, is_explicit);
-}
-
-/**
  * vswap_memcg_allows - may pages of a group have virtual slots?
  * @memcg: the group, or NULL
  *
- * memory.swap.max=0 means that a group is not swapped. If its memory.zswap.max
- * was written, it has been said separately what zswap may do.
+ * memory.swap.max=0 means that a group is not swapped. With a limit of its own
+ * in memory.zswap.max, it has been said separately what zswap may do. "max" says
+ * nothing: systemd writes it for every unit that has no such setting.
  *
  * Return: true if they may.
  */
@@ -275,7 +291,8 @@ bool vswap_memcg_allows(struct mem_cgroup *memcg)
 	if (!memcg || do_memsw_account())
 		return true;
 	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
-		if (!READ_ONCE(memcg->swap.max) && !READ_ONCE(memcg->zswap_explicit))
+		if (!READ_ONCE(memcg->swap.max) &&
+		    READ_ONCE(memcg->zswap_max) == PAGE_COUNTER_MAX)
 			return false;
 	return true;
 }
@@ -309,7 +326,8 @@ bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush)
 			continue;
 		if (!flush || !READ_ONCE(memcg->zswap_max))
 			return false;
-		mem_cgroup_flush_stats(memcg);
+		/* mem_cgroup_flush_stats() would not flush a few MB. */
+		css_rstat_flush(&memcg->css);
 		if (!vswap_below_limit(memcg, 0))
 			return false;
 	}
@@ -479,7 +497,7 @@ void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size)
 {
 	for (; memcg; memcg = parent_mem_cgroup(memcg))
-		atomic_long_add(size, &memcg->vswap.in_flight);
+		VM_WARN_ON_ONCE(atomic_long_add_return(size, &memcg->vswap.in_flight) < 0);
 }
 
 /* See vswap_will_have_room(). */
@@ -547,6 +565,14 @@ void vswap_memcg_count_refused(unsigned short id, int nr)
 	rcu_read_unlock();
 }
 
+static void vswap_move_count(atomic_long_t *from, atomic_long_t *to)
+{
+	long nr = atomic_long_xchg(from, 0);
+
+	if (nr)
+		atomic_long_add(nr, to);
+}
+
 /**
  * vswap_memcg_offline - a group's pages become its parent's
  * @memcg: the group
@@ -556,12 +582,12 @@ void vswap_memcg_count_refused(unsigned short id, int nr)
 void vswap_memcg_offline(struct mem_cgroup *memcg)
 {
 	struct mem_cgroup *parent = parent_mem_cgroup(memcg);
-	long nr = atomic_long_xchg(&memcg->vswap.refusals.nr, 0);
+	long nr;
 
-	if (parent && nr)
-		atomic_long_add(nr, &parent->vswap.refusals.nr);
 	if (!parent)
 		return;
+	vswap_move_count(&memcg->vswap.refusals.nr, &parent->vswap.refusals.nr);
+	vswap_move_count(&memcg->vswap.tables, &parent->vswap.tables);
 	nr = atomic_long_xchg(&memcg->vswap.zswapped, VSWAP_GONE);
 	if (nr > VSWAP_GONE / 2)
 		vswap_count_zswapped(parent, nr);
@@ -578,15 +604,24 @@ struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg)
 	return memcg ? &memcg->vswap.refusals : NULL;
 }
 
+static unsigned long vswap_lruvec_size(struct lruvec *lruvec, enum lru_list lru)
+{
+	unsigned long nr = 0;
+	int zid;
+
+	for (zid = 0; zid < MAX_NR_ZONES; zid++)
+		nr += mem_cgroup_get_zone_lru_size(lruvec, lru, zid);
+	return nr;
+}
+
 /* Exact, where the statistics are not; the lists differ with MGLRU. */
 static unsigned long vswap_lruvec_anon(struct lruvec *lruvec)
 {
-	long nr = 0;
-	int zid;
 
 #ifdef CONFIG_LRU_GEN
 	if (lru_gen_enabled()) {
-		int gen;
+		int gen, zid;
+		long nr = 0;
 
 		for (gen = 0; gen < MAX_NR_GENS; gen++)
 			for (zid = 0; zid < MAX_NR_ZONES; zid++)
@@ -594,10 +629,8 @@ static unsigned long vswap_lruvec_anon(struct lruvec *lruvec)
 		return max(nr, 0L);
 	}
 #endif
-	for (zid = 0; zid < MAX_NR_ZONES; zid++)
-		nr += mem_cgroup_get_zone_lru_size(lruvec, LRU_INACTIVE_ANON, zid) +
-		      mem_cgroup_get_zone_lru_size(lruvec, LRU_ACTIVE_ANON, zid);
-	return nr;
+	return vswap_lruvec_size(lruvec, LRU_INACTIVE_ANON) +
+	       vswap_lruvec_size(lruvec, LRU_ACTIVE_ANON);
 }
 
 /**
@@ -617,14 +650,31 @@ unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 }
 
 /**
- * vswap_memcg_tables - how many pages of tables are charged to a group?
- * @memcg: the group
+ * vswap_memcg_unevictable - how many pages of a group does reclaim not look at?
+ * @memcg: the group; its children do not count
  *
- * Return: their number, as of some moments ago.
+ * Return: the number of pages that are locked in memory, of any kind.
+ */
+unsigned long vswap_memcg_unevictable(struct mem_cgroup *memcg)
+{
+	unsigned long nr = 0;
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY)
+		nr += vswap_lruvec_size(mem_cgroup_lruvec(memcg, NODE_DATA(nid)),
+					LRU_UNEVICTABLE);
+	return nr;
+}
+
+/**
+ * vswap_memcg_tables - how many pages of tables are charged to a group?
+ * @memcg: the group; its children do not count
+ *
+ * Return: their number.
  */
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
-	return memcg_page_state(memcg, MEMCG_VSWAP_TABLES) >> PAGE_SHIFT;
+	return max(atomic_long_read(&memcg->vswap.tables), 0L) >> PAGE_SHIFT;
 }
 
 #else /* !CONFIG_MEMCG */

@@ -93,7 +93,10 @@ static int __init vswap_setup_mode(char *str)
 }
 __setup("vswap=", vswap_setup_mode);
 
-/* Writing to one of the devices may enter a filesystem */
+/*
+ * Writing to one of the devices may enter a filesystem. It stays so when the
+ * device goes: until swapoff has moved the last page, data is written there.
+ */
 static bool vswap_nofs;
 
 /**
@@ -116,7 +119,8 @@ void vswap_devices_changed(struct plist_head *devices)
 		nofs |= si->ops->flags & SWAP_OPS_F_REQUIRE_NOFS;
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
-	WRITE_ONCE(vswap_nofs, nofs);
+	if (nofs)
+		WRITE_ONCE(vswap_nofs, true);
 	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);
 }
 

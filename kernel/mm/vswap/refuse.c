@@ -16,9 +16,11 @@
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/xxhash.h>
+#include <linux/zswap.h>
 
 #include "../internal.h"
 #include "internal.h"
+#include "zswap.h"
 
 /* Of all groups */
 struct vswap_refusals vswap_refusals;
@@ -43,6 +45,23 @@ static unsigned long vswap_hash_page(struct page *page)
 
 	kunmap_local(data);
 	return vswap_hash_to_backing(hash);
+}
+
+/* The page at a slot does not count as refused any longer. @ci is locked. */
+static void vswap_take_back(struct swap_cluster_info *ci, unsigned int off)
+{
+	vswap_count_refused(ci, off, -1);
+	WRITE_ONCE(ci->backing[off], 0);
+}
+
+/*
+ * Does an error of the compressor say that the page does not fit? Others, of
+ * hardware that is busy or off, say nothing about the page.
+ */
+static bool vswap_does_not_fit(int err)
+{
+	return !err || err == -EINVAL || err == -ENOSPC || err == -E2BIG ||
+	       err == -EOVERFLOW;
 }
 
 /* Must data of @memcg compress to leave memory? Context: RCU read-side. */
@@ -80,7 +99,7 @@ static void vswap_met_refused(struct mem_cgroup *memcg)
  * See vswap_refuse(). If a slot of a device backs the slot, the page can be
  * written there.
  */
-bool __vswap_refuse(struct page *page)
+bool __vswap_refuse(struct page *page, int err)
 {
 	struct folio *folio = page_folio(page);
 	swp_entry_t virt = page_swap_entry(page);
@@ -90,6 +109,8 @@ bool __vswap_refuse(struct page *page)
 
 	if (!vswap_must_compress(folio_memcg(folio)))
 		return false;
+	if (!vswap_does_not_fit(err))
+		return true;
 
 	hash = vswap_hash_page(page);
 	ci = swap_cluster_get_and_lock(folio);
@@ -126,8 +147,7 @@ static bool vswap_page_is_refused(struct folio *folio, unsigned int idx)
 		return true;
 
 	spin_lock(&ci->lock);
-	vswap_count_refused(ci, off, -1);
-	WRITE_ONCE(ci->backing[off], 0);
+	vswap_take_back(ci, off);
 	spin_unlock(&ci->lock);
 	return false;
 }
@@ -181,20 +201,52 @@ bool vswap_take_refusals_back(struct folio *folio)
 		return false;
 
 	ci = swap_cluster_get_and_lock(folio);
-	for (i = off; i < off + folio_nr_pages(folio); i++) {
-		if (vswap_backing_tag(ci->backing[i]) != VSWAP_REFUSED)
-			continue;
-		vswap_count_refused(ci, i, -1);
-		WRITE_ONCE(ci->backing[i], 0);
-	}
+	for (i = off; i < off + folio_nr_pages(folio); i++)
+		if (vswap_backing_tag(ci->backing[i]) == VSWAP_REFUSED)
+			vswap_take_back(ci, i);
 	swap_cluster_unlock(ci);
 	return true;
+}
+
+/**
+ * vswap_lacks_slots - is a large folio the only reason why it cannot be written?
+ * @folio: the folio, locked, at virtual slots
+ *
+ * Its slots are taken together. If zswap does not take it, and devices have
+ * room or its owner's limit has, but not for all of it, a part of it can go.
+ *
+ * Return: true if it should be split.
+ */
+bool vswap_lacks_slots(struct folio *folio)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned long word = READ_ONCE(ci->backing[swp_cluster_offset(folio->swap)]);
+	struct mem_cgroup *memcg;
+	bool zswap_takes;
+	long left;
+
+	/* It has been written there before, and can be again. */
+	if (!folio_test_large(folio) || vswap_backing_tag(word) == VSWAP_SLOT)
+		return false;
+
+	rcu_read_lock();
+	memcg = folio_memcg(folio);
+	left = vswap_slots_left(memcg);
+	zswap_takes = zswap_is_enabled() && zswap_has_room() &&
+		      vswap_memcg_has_room(memcg, false);
+	rcu_read_unlock();
+	return !zswap_takes && left > 0 && left < folio_nr_pages(folio);
 }
 
 /* See vswap_is_refused(). */
 bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 {
 	bool refused;
+
+	if (folio_test_anon(folio) && vswap_lacks_slots(folio))
+		return split_folio_to_list(folio, folios);
+	if (!atomic_long_read(&vswap_refusals.nr))
+		return false;
 
 	rcu_read_lock();
 	refused = vswap_must_compress(folio_memcg(folio)) &&
@@ -252,27 +304,32 @@ static bool vswap_refusals_hold(struct vswap_refusals *refusals, long nr)
  * from time to time all are looked at again before the answer is yes. A yes
  * holds until there is notably more to swap out.
  *
+ * Refused pages that were locked in memory since are not among those that
+ * reclaim looks at, but still count: as many as there could be are left out.
+ *
  * Return: true if it is not worth trying.
  */
 bool vswap_nothing_left(struct mem_cgroup *memcg)
 {
 	struct vswap_refusals *refusals = vswap_memcg_refusals(memcg);
-	long anon, tables, nr, few;
+	long anon, locked, tables, nr, few;
 
 	if (refusals) {
 		tables = vswap_memcg_tables(memcg);
 		anon = vswap_memcg_anon(memcg);
+		locked = vswap_memcg_unevictable(memcg);
 	} else {
 		refusals = &vswap_refusals;
 		tables = vswap_nr_tables() * vswap_table_bytes() >> PAGE_SHIFT;
 		anon = global_node_page_state(NR_INACTIVE_ANON) +
 		       global_node_page_state(NR_ACTIVE_ANON);
+		locked = global_node_page_state(NR_UNEVICTABLE);
 	}
 	nr = max(atomic_long_read(&refusals->nr), 0L);
 	few = min(nr / 64 + tables / 8, VSWAP_NOT_WORTH_MAX);
 	if (vswap_is_known(refusals))
 		few *= 2;
-	if (anon - nr >= few) {
+	if (anon - max(nr - locked, 0L) >= few) {
 		/* Start anew: pages met until now may have changed by then. */
 		if (atomic_long_read(&refusals->met))
 			atomic_long_set(&refusals->met, 0);

@@ -36,16 +36,24 @@ DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
 /* Set when the branches have been patched. */
 bool vswap_ready;
 
+/**
+ * vswap_slots_left - how many slots of devices may a group take?
+ * @memcg: the group; NULL: any
+ *
+ * Return: the number of slots, 0 or less if there are none.
+ */
+long vswap_slots_left(struct mem_cgroup *memcg)
+{
+	return memcg ? mem_cgroup_get_nr_swap_pages(memcg) : get_nr_swap_pages();
+}
+
 /*
- * See vswap_may_write_back(). Entries of devices have their place there: if
- * there are no others, writeback does not need room for more.
+ * See vswap_may_write_back(). If there are only entries of devices, which have
+ * their place there, writeback does not need room for more.
  */
 bool __vswap_may_write_back(struct mem_cgroup *memcg)
 {
 	if (!READ_ONCE(total_swap_pages))
 		return false;
-	if (READ_ONCE(vswap_mode) == VSWAP_NEVER)
-		return true;
-	return memcg ? mem_cgroup_get_nr_swap_pages(memcg) > 0 :
-		       get_nr_swap_pages() > 0;
+	return READ_ONCE(vswap_mode) == VSWAP_NEVER || vswap_slots_left(memcg) > 0;
 }

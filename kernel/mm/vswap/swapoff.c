@@ -267,6 +267,8 @@ int __vswap_evacuate(struct swap_info_struct *si)
 
 	do {
 		met = vswap_wait_for_flights(si->type);
+		if (!met && signal_pending(current))
+			met = -EINTR;
 		if (!met)
 			met = vswap_evacuate_pass(si, batch);
 	} while (met > 0);

@@ -33,6 +33,9 @@ static struct vswap_tables vswap_reserve[VSWAP_RESERVE_MAX];
 static unsigned int vswap_nr_reserve;
 unsigned int vswap_reserve_target __ro_after_init;
 
+/* The space is not sparse if no more clusters than these are in use. */
+#define VSWAP_SPARE_CLUSTERS	8
+
 /* Where a swap table is not a page; see vswap_alloc_array(). */
 static struct kmem_cache *vswap_backing_cachep __ro_after_init;
 
@@ -205,6 +208,22 @@ void __init vswap_tables_init(void)
 	vswap_reserve_target = min(1 + num_possible_cpus(), VSWAP_RESERVE_MAX);
 }
 
+/* See vswap_is_sparse(). Asked once in a tick: it looks at counters of all CPUs. */
+bool __vswap_is_sparse(void)
+{
+	static unsigned long asked;
+	static bool sparse;
+	long clusters, used;
+
+	if (READ_ONCE(asked) != jiffies) {
+		clusters = vswap_nr_tables() - VSWAP_SPARE_CLUSTERS;
+		used = vswap_counted(VSWAP_NR_USED);
+		WRITE_ONCE(asked, jiffies);
+		WRITE_ONCE(sparse, clusters * (SWAPFILE_CLUSTER / 2) > used);
+	}
+	return READ_ONCE(sparse);
+}
+
 /* See is_vswap_cluster(). */
 bool __is_vswap_cluster(const struct swap_cluster_info *ci)
 {
@@ -246,7 +265,7 @@ int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 	VM_WARN_ON_ONCE(ci->flags || ci->count || ci->backing);
 
 	if (!vswap_charge_tables(&objcg, vswap_table_bytes(),
-				 gfp | __GFP_NOWARN | __GFP_NORETRY))
+				 (gfp & ~__GFP_HIGH) | __GFP_NOWARN | __GFP_NORETRY))
 		return -ENOMEM;
 	if (!vswap_alloc_tables(&t, gfp) && !vswap_reserve_take(&t)) {
 		vswap_uncharge_tables(objcg, vswap_table_bytes());

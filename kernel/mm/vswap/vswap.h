@@ -137,7 +137,7 @@ static inline bool vswap_can_swap_folio(struct folio *folio)
 	return !vswap_never_used() && __vswap_can_swap_folio(folio);
 }
 
-/* Is there a place that zswap can write entries of @memcg (NULL: any) to? */
+/* Is there room on a device for data of @memcg (NULL: any) that zswap has? */
 static inline bool vswap_may_write_back(struct mem_cgroup *memcg)
 {
 	return vswap_never_used() || __vswap_may_write_back(memcg);
@@ -162,6 +162,17 @@ bool __is_vswap_cluster(const struct swap_cluster_info *ci);
 int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp);
 void __vswap_cluster_depopulate(struct swap_cluster_info *ci);
 int __vswap_lend_tables(struct swap_cluster_info *ci);
+bool __vswap_is_sparse(void);
+
+/*
+ * Are less than half of the slots that have tables in use, because large folios
+ * have left holes? A slot of its own then fills one rather than bring another
+ * cluster into use. On a device this is done when no cluster is free.
+ */
+static inline bool vswap_is_sparse(struct swap_info_struct *si, unsigned int order)
+{
+	return swap_is_virtual(si) && !order && __vswap_is_sparse();
+}
 
 static inline bool is_vswap_cluster(const struct swap_cluster_info *ci)
 {
@@ -206,7 +217,6 @@ struct mem_cgroup *vswap_charge_to(struct folio *folio);
 void vswap_charge_end(struct mem_cgroup *old);
 bool __vswap_will_have_room(struct mem_cgroup *memcg);
 void vswap_memcg_offline(struct mem_cgroup *memcg);
-void vswap_memcg_set_explicit(struct mem_cgroup *memcg, bool is_explicit);
 #else
 static inline void vswap_put_owner(unsigned short id, unsigned int nr) { }
 
@@ -222,8 +232,6 @@ static inline bool __vswap_will_have_room(struct mem_cgroup *memcg)
 }
 
 static inline void vswap_memcg_offline(struct mem_cgroup *memcg) { }
-static inline void vswap_memcg_set_explicit(struct mem_cgroup *memcg,
-					    bool is_explicit) { }
 #endif
 
 /*
@@ -482,24 +490,30 @@ static inline bool vswap_get_slots(struct folio *folio)
 
 /* refuse.c: pages that do not compress, and can be stored nowhere else */
 extern struct vswap_refusals vswap_refusals;
-bool __vswap_refuse(struct page *page);
+bool __vswap_refuse(struct page *page, int err);
 bool __vswap_is_refused(struct folio *folio, struct list_head *folios);
 bool vswap_has_refused(struct folio *folio);
+bool vswap_lacks_slots(struct folio *folio);
 
-/* @page does not compress: is it to stay in memory rather than be stored raw? */
-static inline bool vswap_refuse(struct page *page)
+/*
+ * @page was not compressed, which gave @err, if not just too little: is it to
+ * stay in memory rather than be stored raw?
+ */
+static inline bool vswap_refuse(struct page *page, int err)
 {
-	return folio_in_vswap(page_folio(page)) && __vswap_refuse(page);
+	return folio_in_vswap(page_folio(page)) && __vswap_refuse(page, err);
 }
 
 /*
  * Is it known that nothing takes @folio, which is locked? Its content is
- * compared with what was refused. A large folio may be split, onto @folios.
+ * compared with what was refused. A large folio may be split, onto @folios, for
+ * those of its pages that can go.
  */
 static inline bool vswap_is_refused(struct folio *folio,
 				    struct list_head *folios)
 {
-	return folio_in_vswap(folio) && atomic_long_read(&vswap_refusals.nr) &&
+	return folio_in_vswap(folio) &&
+	       (folio_test_large(folio) || atomic_long_read(&vswap_refusals.nr)) &&
 	       __vswap_is_refused(folio, folios);
 }
 
@@ -513,11 +527,11 @@ static inline bool vswap_keeps_refused(struct folio *folio)
 	       vswap_has_refused(folio);
 }
 
-/* A large folio of shmem, back in the page cache, was refused: try its pages? */
+/* A folio of shmem, back in the page cache, was not taken: try its pages? */
 static inline bool vswap_refused_in_part(struct folio *folio)
 {
-	return folio_in_vswap(folio) && folio_test_large(folio) &&
-	       folio->mapping && vswap_has_refused(folio);
+	return folio_in_vswap(folio) && folio_test_large(folio) && folio->mapping &&
+	       (vswap_has_refused(folio) || vswap_lacks_slots(folio));
 }
 
 /* Does @folio, which is locked, take no space on a device? */
@@ -528,7 +542,6 @@ static inline bool vswap_takes_no_space(struct folio *folio)
 
 /* writeback.c: from zswap to a device */
 void __vswap_writeback_flush(void);
-void __vswap_writeback_throttle(void);
 
 /* Is there no group to shrink, because @memcg is NULL? */
 static inline bool vswap_cannot_shrink(struct mem_cgroup *memcg)
@@ -541,13 +554,6 @@ static inline void vswap_writeback_flush(void)
 {
 	if (!vswap_never_used())
 		__vswap_writeback_flush();
-}
-
-/* Not for reclaim: wait a moment until more can be written. */
-static inline void vswap_writeback_throttle(void)
-{
-	if (!vswap_never_used())
-		__vswap_writeback_throttle();
 }
 
 #endif /* _MM_VSWAP_H */

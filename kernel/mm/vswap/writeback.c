@@ -308,9 +308,11 @@ static bool vswap_let_slot_go(struct vswap_flight *flight, unsigned long word,
 
 	spin_lock(&ci->lock);
 	flight->word = word;
-	if (word)
+	if (word) {
+		vswap_memcg_in_flight(flight->memcg, flight->size);
 		WRITE_ONCE(ci->backing[swp_cluster_offset(flight->virt)],
 			   vswap_flight_to_backing(flight));
+	}
 	__swap_cache_do_del_folio(ci, folio, flight->virt, shadow);
 	under_way = flight->word;
 	spin_unlock(&ci->lock);
@@ -376,7 +378,6 @@ int vswap_writeback(unsigned long word, swp_entry_t virt)
 	if (!err) {
 		err = vswap_load_flight(flight, word);
 		if (!err) {
-			vswap_memcg_in_flight(flight->memcg, flight->size);
 			vswap_queue_flight(flight);
 			return 0;
 		}
@@ -429,6 +430,8 @@ static unsigned long vswap_land(struct vswap_flight *flight, bool failed)
 	spin_lock(&ci->lock);
 	word = flight->word;
 	flight->word = 0;
+	if (word)
+		vswap_memcg_in_flight(flight->memcg, -(long)flight->size);
 	if (word && failed) {
 		WRITE_ONCE(ci->backing[off], word);
 	} else if (word) {
@@ -438,7 +441,6 @@ static unsigned long vswap_land(struct vswap_flight *flight, bool failed)
 	}
 	spin_unlock(&ci->lock);
 
-	vswap_memcg_in_flight(flight->memcg, -(long)flight->size);
 	if (!word || failed) {
 		vswap_give_slot_back(flight);
 		return 0;
@@ -450,20 +452,23 @@ static unsigned long vswap_land(struct vswap_flight *flight, bool failed)
 
 static void vswap_land_request(struct vswap_request *req)
 {
-	unsigned long words[SWAP_CLUSTER_MAX];
-	unsigned int i, nr = 0;
+	struct vswap_flight *flight;
+	unsigned long word;
+	unsigned int i;
 
 	if (req->failed)
 		WRITE_ONCE(vswap_paused_until, jiffies + HZ / 10);
 	for (i = 0; i < req->nr; i++) {
-		words[nr] = vswap_land(req->flights[i], req->failed);
-		if (words[nr])
-			nr++;
+		flight = req->flights[i];
+		word = vswap_land(flight, req->failed);
+		/*
+		 * One at a time: without a lock memory may be offlined between
+		 * the look at several objects and their end.
+		 */
+		if (word)
+			vswap_zswap_free(&word, 1, flight->memcg);
+		vswap_end_flight(flight);
 	}
-	/* They have one owner: see vswap_fill_request(). */
-	vswap_zswap_free(words, nr, req->flights[0]->memcg);
-	for (i = 0; i < req->nr; i++)
-		vswap_end_flight(req->flights[i]);
 }
 
 /*
@@ -637,7 +642,8 @@ static void vswap_submit_work(struct work_struct *work)
  * @ci: the cluster, locked
  * @off: the slot, whose backing word names a flight
  *
- * The compressed data backs the slot as before the flight.
+ * The compressed data backs the slot as before the flight, and no longer counts
+ * as about to leave.
  */
 void vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
 {
@@ -648,6 +654,7 @@ void vswap_overtake(struct swap_cluster_info *ci, unsigned int off)
 	VM_WARN_ON_ONCE(!word);
 	WRITE_ONCE(flight->word, 0);
 	WRITE_ONCE(ci->backing[off], word);
+	vswap_memcg_in_flight(flight->memcg, -(long)flight->size);
 	count_vm_event(VSWAP_OVERTAKE);
 }
 

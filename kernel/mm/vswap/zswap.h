@@ -83,14 +83,25 @@ static inline unsigned long vswap_shrink(struct mem_cgroup *memcg,
 					 unsigned long *nr_to_scan,
 					 bool *met_cached)
 {
-	return vswap_never_used() ? 0 :
+	return vswap_never_used() || !vswap_may_write_back(memcg) ? 0 :
 	       __vswap_shrink(memcg, nr_to_scan, met_cached);
 }
 
 /* A node's share of the data of @memcg (NULL: all), in pages. */
 static inline unsigned long vswap_shrink_count(struct mem_cgroup *memcg)
 {
-	return vswap_never_used() ? 0 : __vswap_shrink_count(memcg);
+	return vswap_never_used() || !vswap_may_write_back(memcg) ? 0 :
+	       __vswap_shrink_count(memcg);
+}
+
+/* writeback.c: from zswap to a device */
+void __vswap_writeback_throttle(void);
+
+/* Not for reclaim: wait a moment until more data of @memcg can be written. */
+static inline void vswap_writeback_throttle(struct mem_cgroup *memcg)
+{
+	if (vswap_shrink_count(memcg))
+		__vswap_writeback_throttle();
 }
 
 /* compressed.c: holes in pools, and pools by their index in backing words */

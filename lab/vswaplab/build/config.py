@@ -15,7 +15,7 @@ from vswaplab.proc import SYSTEM, Runner
 
 KERNELS = ("vswap", "mainline", "vswap-off")
 ARCHES = ("um", "x86_64")
-FLAVOURS = ("release", "debug", "bench", "full")
+FLAVOURS = ("release", "debug", "bench", "full", "minimal")
 
 _OPTION = re.compile(r"(CONFIG_\w+)=(.*)")
 _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")

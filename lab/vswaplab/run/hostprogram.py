@@ -61,7 +61,8 @@ def script(
     if why := _hidden(cwd, scratch):
         raise UsageError(f"a guest cannot see the current directory: {why}")
     passed = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
-    passed.setdefault("PATH", os.defpath)
+    # Behind the user's own directories: "sh -c 'swapcheck ...'" finds it as "swapcheck ..." does.
+    passed["PATH"] = f"{passed.get('PATH', os.defpath)}:{own}"
     if scratch:
         passed["SCRATCH"] = SCRATCH
     environment = shlex.join(f"{name}={value}" for name, value in passed.items())

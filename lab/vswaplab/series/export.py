@@ -22,13 +22,9 @@ from vswaplab.tree.overlay import Content, Overlay, read_content
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]*")
 _UNFINISHED = ("fixup! ", "squash! ", "amend! ")
 
-# Nothing that the user's settings or the place could change. One line of context keeps apart what
-# two patches do to neighbouring lines, and an edit from showing up in patches that it is not about.
-_FORMAT = (
-    "-p", "-U1", "--inter-hunk-context=0", "--no-signature", "--zero-commit", "-N", "--full-index",
-    "--no-renames", "--diff-algorithm=histogram", "--no-color", "--no-ext-diff", "--no-textconv",
-    "--src-prefix=a/", "--dst-prefix=b/", "--no-encode-email-headers", "--always",
-)  # fmt: skip
+# One line of context keeps apart what two patches do to neighbouring lines, and an edit from
+# showing up in patches that it is not about.
+_FORMAT = (*gitline.FORMAT, "-p", "-U1", "--inter-hunk-context=0", "--no-signature", "-N", "--full-index")
 
 
 @dataclass(frozen=True)

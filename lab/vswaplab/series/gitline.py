@@ -13,6 +13,12 @@ from vswaplab.tree.overlay import Content, Overlay, read_content
 
 BRANCH = "vswap"
 
+# For git format-patch: nothing that the user's settings could change.
+FORMAT = (
+    "--zero-commit", "--no-renames", "--diff-algorithm=histogram", "--no-color", "--no-ext-diff", "--no-textconv",
+    "--src-prefix=a/", "--dst-prefix=b/", "--no-encode-email-headers", "--always",
+)  # fmt: skip
+
 _NOBODY = f"{IDENTITY['GIT_AUTHOR_NAME']} <{IDENTITY['GIT_AUTHOR_EMAIL']}>"
 _NEVER = "946684800 +0000"  # IDENTITY's date
 _FIELDS = "--format=%an <%ae>%n%ad%n%B"
@@ -101,9 +107,7 @@ def read(repo: Repo) -> Line:
     ids = repo.lines("rev-list", "--topo-order", "--reverse", "--parents", f"{repo.root()}..HEAD")
     steps = []
     for words in (line.split() for line in ids):
-        text = repo.git(
-            "log", "-1", "--date=raw", "--encoding=UTF-8", "--format=%an <%ae>%n%ad%n%B", words[0]
-        ).stdout
+        text = repo.git("log", "-1", "--date=raw", "--encoding=UTF-8", _FIELDS, words[0]).stdout
         author, date, message = text.split("\n", 2)
         message = message.strip("\n") + "\n"
         where = f"commit {words[0][:12]} ({message.partition(chr(10))[0]})"

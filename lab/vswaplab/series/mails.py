@@ -20,11 +20,7 @@ from vswaplab.tree.overlay import Overlay
 RESULTS = "@results@"  # a line of the cover's text: the measured table goes there
 _FLAVOURS = ("release", "minimal")  # which --build builds, of those that there are
 
-_FORMAT = (
-    "-U3", "--stat=76", "--zero-commit", "--no-renames", "--diff-algorithm=histogram", "--no-color",
-    "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--no-encode-email-headers",
-    "--always",
-)  # fmt: skip
+_FORMAT = (*gitline.FORMAT, "-U3", "--stat=76")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ one commit adds, and no other touches, is not in the mail: it is ``kernel/NAME``
 commit's trailer ``Adds: NAME`` says that it belongs there.
 """
 
-import glob
 import os
 import re
 from collections.abc import Collection, Sequence
@@ -18,8 +17,8 @@ from vswaplab.errors import TreeError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.series import mail
 from vswaplab.series.mail import Mail
-from vswaplab.tree import overlay
-from vswaplab.tree.overlay import GIT_ENV, Content, Overlay, read_content
+from vswaplab.tree import gitapply, overlay
+from vswaplab.tree.overlay import Content, Overlay, read_content
 
 COVER = "cover.txt"
 
@@ -169,34 +168,10 @@ def effect_hash(store: Store, topics: Collection[str] | None = None) -> str:
     )  # fmt: skip
 
 
-def _failed_hunk(diff: bytes, name: str, line: int) -> str:
-    """Number and header of the hunk that starts at this line of the file before it."""
-    parts = re.split(r"^(?=diff --git )", diff.decode(errors="replace"), flags=re.MULTILINE)
-    part = next((part for part in parts if part.startswith(f"diff --git a/{name} ")), "")
-    for number, header in enumerate(re.findall(r"^@@ .*$", part, re.MULTILINE), 1):
-        if header.startswith((f"@@ -{line} ", f"@@ -{line},")):
-            return f"hunk {number} ({header}) of {name}"
-    return f"the hunk at line {line} of {name}"
-
-
-def _apply_error(patch: Patch, said: str) -> TreeError:
-    """One line out of what git apply printed."""
-    match = re.search(r"patch failed: (.*):(\d+)$", said, re.MULTILINE)
-    lines = said.strip().splitlines() or ["git apply failed"]
-    what = _failed_hunk(patch.mail.diff, match[1], int(match[2])) if match else lines[0].removeprefix("error: ")
-    return TreeError(f"patches/{patch.name} does not apply: {what}")
-
-
 def _apply(patch: Patch, scratch: Path, runner: Runner, include: Sequence[str] = ()) -> None:
-    """git apply of the diff in ``scratch``. Raises TreeError naming patch and hunk."""
-    text = scratch.with_name(f"{scratch.name}.diff")  # not the mail: its text may look like a diff
-    text.write_bytes(patch.mail.diff)
-    environment = {**GIT_ENV, "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
-    only = [f"--include={glob.escape(name)}" for name in include]
-    argv = ["git", "apply", "--whitespace=nowarn", *only, str(text)]
-    result = runner.run(argv, cwd=scratch, env=environment, check=False)
-    if result.returncode != 0:
-        raise _apply_error(patch, result.stderr)
+    """Apply the diff to the files in ``scratch``. Raises TreeError naming patch and hunk."""
+    if failed := gitapply.apply(patch.mail.diff, scratch, include, runner):
+        raise TreeError(f"patches/{patch.name} does not apply: {failed}")
 
 
 def line(store: Store, base: Path, *, topics: Collection[str] | None = None, runner: Runner = SYSTEM) -> Line:
@@ -206,9 +181,7 @@ def line(store: Store, base: Path, *, topics: Collection[str] | None = None, run
     """
     before: Overlay = {}
     steps = []
-    with paths.scratch_dir() as directory:
-        scratch = directory / "files"
-        scratch.mkdir()
+    with paths.scratch_dir() as scratch:
         for patch in load(store):
             if topics is not None and patch.topic not in topics:
                 continue
@@ -252,9 +225,7 @@ def new_files(store: Store, runner: Runner = SYSTEM) -> dict[str, Content]:
     """
     result: Overlay = {}
     known: list[str] = []
-    with paths.scratch_dir() as directory:
-        scratch = directory / "files"
-        scratch.mkdir()
+    with paths.scratch_dir() as scratch:
         for patch in load(store):
             result |= {name: read_content(store.kernel / name) for name in patch.adds}
             known += mail.created(patch.mail.diff)

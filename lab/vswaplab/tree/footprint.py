@@ -10,7 +10,8 @@ from vswaplab import paths
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.series import stored
 from vswaplab.series.stored import Store
-from vswaplab.tree.overlay import GIT_ENV, Overlay
+from vswaplab.tree import gitapply
+from vswaplab.tree.overlay import Overlay
 
 # What the edits of the base are for, by the beginning of their names; the first that fits.
 PURPOSES = {
@@ -66,7 +67,7 @@ def _difference(before: bytes, after: bytes, scratch: Path, runner: Runner) -> i
     (scratch / "base").write_bytes(before)
     (scratch / "final").write_bytes(after)
     argv = ["git", "diff", "--no-index", "--text", "-U0", "--diff-algorithm=histogram", "--output=diff"]
-    runner.run([*argv, "base", "final"], cwd=scratch, env=GIT_ENV, check=False)
+    runner.run([*argv, "base", "final"], cwd=scratch, env=gitapply.environment(scratch), check=False)
     return changed_lines((scratch / "diff").read_text(errors="replace"))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vswaplab.proc import SYSTEM, Result, Runner
-from vswaplab.tree.overlay import GIT_ENV
+from vswaplab.tree import gitapply
 
 # The same source gives the same commits everywhere.
 IDENTITY = {
@@ -31,7 +31,7 @@ class Repo:
     ) -> Result:
         """Run one git command in it. Raises ToolError when it fails and ``check`` is set."""
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-        limits = {**GIT_ENV, **IDENTITY, "GIT_CEILING_DIRECTORIES": str(self.path.parent)}
+        limits = {**gitapply.environment(self.path), **IDENTITY}
         return self._runner.run(
             ["git", *settings, *words], cwd=self.path, env={**limits, **(env or {})}, stdin=stdin, check=check
         )

@@ -6,7 +6,6 @@ kernel/ has whole files only (see vswaplab.series.stored).
 """
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,9 @@ from pathlib import Path
 from vswaplab import hashing, paths
 from vswaplab.errors import TreeError
 from vswaplab.proc import SYSTEM, Runner
+from vswaplab.tree import gitapply
 
 PATCH = ".patch"
-
-# git must find neither a configuration nor a repository that is not its business
-GIT_ENV = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 
 
 @dataclass(frozen=True)
@@ -62,23 +59,6 @@ def read_content(path: Path) -> Content:
     return Content(path.read_bytes(), os.access(path, os.X_OK))
 
 
-def _failed_hunk(patch: Path, name: str, line: int) -> str:
-    """The number and header of the hunk of ``patch`` that starts at line ``line`` of the base."""
-    headers = re.findall(r"^@@ -(\d+).*$", patch.read_text(errors="replace"), re.MULTILINE)
-    lines = [text for text in patch.read_text(errors="replace").splitlines() if text.startswith("@@ ")]
-    for number, start in enumerate(headers, 1):
-        if int(start) == line:
-            return f"hunk {number} ({lines[number - 1]}) of {name}"
-    return f"the hunk at line {line} of {name}"
-
-
-def _apply_error(patch: Path, name: str, said: str, label: str) -> TreeError:
-    """One line out of what git apply printed."""
-    match = re.search(r"patch failed: .*:(\d+)$", said, re.MULTILINE)
-    what = _failed_hunk(patch, name, int(match[1])) if match else said.strip().splitlines()[-1]
-    return TreeError(f"{label}/{name}{PATCH} does not apply to this base: {what}")
-
-
 def _original(name: str, base: Path, onto: Overlay) -> Content | None:
     """NAME as an overlay leaves it in the base; None if it is not there."""
     if name in onto:
@@ -94,11 +74,8 @@ def _patched(patch: Path, name: str, base: Path, onto: Overlay, label: str, runn
     with paths.scratch_dir() as scratch:
         target = scratch / name
         paths.write_file(target, original.data, original.mode)
-        environment = {**GIT_ENV, "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
-        argv = ["git", "apply", "--whitespace=nowarn", str(patch)]
-        result = runner.run(argv, cwd=scratch, env=environment, check=False)
-        if result.returncode != 0:
-            raise _apply_error(patch, name, result.stderr, label)
+        if failed := gitapply.apply(patch.read_bytes(), scratch, runner=runner):
+            raise TreeError(f"{label}/{name}{PATCH} does not apply to this base: {failed}")
         stray = [p for p in scratch.rglob("*") if p.is_file() and p != target]
         if stray:
             raise TreeError(f"{label}/{name}{PATCH} edits {stray[0].relative_to(scratch)} as well")

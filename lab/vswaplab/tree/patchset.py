@@ -12,7 +12,8 @@ from unidiff.patch import PatchSet
 from vswaplab import hashing, paths
 from vswaplab.errors import UsageError
 from vswaplab.proc import SYSTEM, Runner
-from vswaplab.tree.overlay import GIT_ENV, Overlay, read_content
+from vswaplab.tree import gitapply
+from vswaplab.tree.overlay import Overlay, read_content
 
 _COVER = re.compile(r"(?:v\d+-)?0000-.*\.patch")
 
@@ -67,17 +68,13 @@ def applied(files: Sequence[Path], base: Path, fixes: Overlay, runner: Runner = 
     """
     seen: dict[str, None] = {}
     with paths.scratch_dir() as scratch:
-        environment = {**GIT_ENV, "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
         for patch in files:
             for name in _touched(patch):
                 if name not in seen:
                     _bring(name, scratch, base, fixes)
                     seen[name] = None
-            argv = ["git", "apply", "--whitespace=nowarn", str(patch.resolve())]
-            result = runner.run(argv, cwd=scratch, env=environment, check=False)
-            if result.returncode != 0:
-                said = (result.stderr.strip().splitlines() or ["git apply failed"])[0]
-                raise UsageError(f"{patch.name} does not apply to this base: {said.removeprefix('error: ')}")
+            if failed := gitapply.apply(patch.read_bytes(), scratch, runner=runner):
+                raise UsageError(f"{patch.name} does not apply to this base: {failed}")
         changes: Overlay = dict(fixes)
         for name in seen:
             path = scratch / name

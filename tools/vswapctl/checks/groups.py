@@ -20,7 +20,7 @@ def _forbidden(machine: Machine, top: str) -> Iterator[str]:
         above = group + "/"
         limit = kernel.limit(f"{top}{group}/memory.zswap.max")
         explicit = isinstance(limit, int) and limit > 0
-        if not (machine.virtual and (explicit or kernel.number(f"{top}{group}/memory.zswap.current"))):
+        if not (machine.virtual and explicit):
             yield group
 
 
@@ -30,9 +30,9 @@ def not_swapped(machine: Machine) -> Iterator[Finding]:
     if not found or not (machine.snap.devices or (machine.virtual and machine.zswap_on)):
         return
     if machine.virtual:
-        # All RAM is no limit, and unlike "max" it shows that it was written.
+        # All RAM limits nothing, but unlike "max" it is a limit, which allows zswap.
         file, value = "memory.zswap.max", str(machine.snap.total)
-        what = "unless 'max' was written to memory.zswap.max, which cannot be seen"
+        what = "nor in zswap"
     else:
         file, value, what = "memory.swap.max", "max", "nor in zswap"
     names = ", ".join(printable(group) for group in found[:MOST]) + (", ..." if len(found) > MOST else "")

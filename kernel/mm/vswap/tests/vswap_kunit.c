@@ -280,6 +280,29 @@ static void backing_transitions(struct kunit *test)
 	swap_cache_del_folio(folio);
 }
 
+/*
+ * A page that a compressor gains nothing from is remembered; an error that says
+ * nothing about the page is not. There is no device while the machine boots.
+ */
+static void refusals_by_error(struct kunit *test)
+{
+	struct folio *folio = new_folio(test, 0);
+	long nr = atomic_long_read(&vswap_refusals.nr);
+
+	KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
+	rcu_read_lock();
+	KUNIT_EXPECT_TRUE(test, vswap_refuse(&folio->page, -EAGAIN));
+	KUNIT_EXPECT_TRUE(test, vswap_refuse(&folio->page, -ENODEV));
+	KUNIT_EXPECT_FALSE(test, vswap_has_refused(folio));
+	KUNIT_EXPECT_TRUE(test, vswap_refuse(&folio->page, -ENOSPC));
+	KUNIT_EXPECT_TRUE(test, vswap_refuse(&folio->page, 0));
+	KUNIT_EXPECT_TRUE(test, vswap_has_refused(folio));
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr + 1);
+	swap_cache_del_folio(folio);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr);
+}
+
 /* Tables, and what happens without memory for them */
 
 static int failing_piece;
@@ -586,6 +609,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(count_overflow),
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
+	KUNIT_CASE(refusals_by_error),
 	KUNIT_CASE(table_failures),
 	KUNIT_CASE(lend_tables),
 	KUNIT_CASE(no_tables),
