@@ -7,6 +7,7 @@ when the lab is interrupted or a time limit passes, so that nothing is left runn
 
 import logging
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -58,6 +59,18 @@ class Runner(Protocol):
         the time is over, and, with ``check``, when it returns anything but 0.
         """
         ...
+
+
+# They name a repository that is not the lab's business: git sets them for hooks, above all in worktrees.
+_OF_A_REPOSITORY = re.compile(
+    r"GIT_(?:DIR|COMMON_DIR|WORK_TREE|IMPLICIT_WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|PREFIX|SHALLOW_FILE"
+    r"|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|NO_REPLACE_OBJECTS|REPLACE_REF_BASE|CONFIG\w*)"
+)
+
+
+def _inherited() -> dict[str, str]:
+    """The environment that children start from."""
+    return {name: value for name, value in os.environ.items() if not _OF_A_REPOSITORY.fullmatch(name)}
 
 
 def quoted(argv: Sequence[str]) -> str:
@@ -141,7 +154,7 @@ class SystemRunner:
             process = subprocess.Popen(
                 argv,
                 cwd=cwd,
-                env={**os.environ, **env} if env else None,
+                env={**_inherited(), **(env or {})},
                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT if on_line else subprocess.PIPE,

@@ -5,6 +5,7 @@ import pytest
 
 from tests.e2e.common import Boot
 from vswaplab.guest import ktap
+from vswaplab.tree import buildtree
 
 ARCHES = [
     pytest.param("um", marks=pytest.mark.kernel("vswap", "um", "debug")),
@@ -16,8 +17,8 @@ CASES = {
     "vswap_backing": {"zswap_word", "slot_word", "invalid_words", "runs", "random_runs"},
     "vswap_space": {
         "alloc_every_order", "zero_slot", "count_overflow", "release_in_runs", "backing_transitions",
-        "table_failures", "lend_tables", "no_tables", "grow_on_demand", "grow_ahead", "tables_go",
-        "race_resizing",
+        "refusals_by_error", "table_failures", "lend_tables", "no_tables", "grow_on_demand", "grow_ahead",
+        "tables_go", "race_resizing",
     },
 }  # fmt: skip
 
@@ -26,7 +27,7 @@ CASES = {
 def test_all_cases_pass(boot_guest: Boot, arch: str) -> None:
     arguments = ["kunit.autorun=1", "kunit.filter_glob=vswap*"]
     result = boot_guest("true", arch=arch, cpus=2, extra_cmdline=arguments, timeout=900.0)
-    cases = ktap.parse(result.console)
+    cases = ktap.parse(result.console, buildtree.source_tree("vswap").path)
     assert {case.name: case.message for case in cases if case.status != "pass"} == {}
     wanted = {f"{suite}.{name}" for suite, names in CASES.items() for name in names}
     assert wanted <= {case.name for case in cases}

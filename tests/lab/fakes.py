@@ -104,8 +104,8 @@ def series(directory: Path) -> Store:
     makefile = "mm/vswap/Makefile"
     made = diff(makefile, "@@ -0,0 +1 @@\n+obj-y += space.o\n", "new file mode 100644\n")
     more = diff(makefile, "@@ -1 +1,2 @@\n obj-y += space.o\n+obj-y += zero.o\n")
-    two = "@@ -39,3 +39,3 @@ line 37\n line 38\n-line 39\n+hook two\n line 40\n"
-    one = "@@ -10,2 +10,3 @@ line 9\n line 10\n+hook one\n line 11\n"
+    two = "@@ -37,5 +37,5 @@ line 35\n line 36\n line 37\n line 38\n-line 39\n+hook two\n line 40\n"
+    one = "@@ -8,6 +8,7 @@ line 7\n line 8\n line 9\n line 10\n+hook one\n line 11\n line 12\n line 13\n"
     write_tree(
         directory / "patches",
         {

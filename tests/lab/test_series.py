@@ -245,6 +245,21 @@ def test_the_real_mails_apply(real: Path, tmp_path: Path) -> None:
     check_am(fakes.edited_only(pristine(), tmp_path / "base"), real, pristine())
 
 
+@needs_source
+@pytest.mark.parametrize("lines", [8, 30, 120])
+def test_the_real_series_finds_its_place_on_a_base_that_has_moved(tmp_path: Path, lines: int) -> None:
+    """As on another point release: every hunk applies, and at the same code."""
+    moved = fakes.edited_only(pristine(), tmp_path / "base")
+    padding = b"/* padding */\n" * lines
+    for name in stored.edited_names(REAL):
+        (moved / name).write_bytes(padding + (moved / name).read_bytes())
+    wanted = stored.render(REAL, pristine())
+    found = stored.render(REAL, moved)
+    for name in stored.edited_names(REAL):
+        right, content = wanted[name], found[name]
+        assert right and content and content.data == padding + right.data, name
+
+
 @pytest.mark.long
 @needs_source
 def test_the_real_mails_apply_to_the_whole_base(real: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -288,6 +289,46 @@ def test_a_tree_from_before_is_not_overwritten(made: Path, base: Path, store: St
         worktree.refresh(base, "7.3.4", made, store)
 
 
+def test_nothing_on_top_of_the_first_commit(made: Path, store: Store, tmp_path: Path) -> None:
+    """Neither a repository of one commit nor a shallow clone is a series without patches."""
+    before = both(store)
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{made}", shallow], check=True)
+    with pytest.raises(TreeError, match="shallow"):
+        worktree.export_tree(shallow, store, force=True)
+    Repo(made).git("checkout", "-q", "--detach", "base")
+    with pytest.raises(TreeError, match="no commits on top"):
+        worktree.export_tree(made, store, force=True)
+    assert both(store) == before
+
+
+def test_an_edit_of_the_base(made: Path, store: Store) -> None:
+    """It would be in no patch."""
+    repo = Repo(made)
+    repo.git("checkout", "-q", "--detach", "base")
+    (made / "mm/other.c").write_text("edited\n")
+    repo.git("commit", "-q", "-a", "--amend", "--no-edit")
+    repo.git("rebase", "-q", "--onto", "HEAD", "base", "vswap")
+    with pytest.raises(TreeError, match="tag base"):
+        worktree.export_tree(made, store, force=True)
+
+
+def test_a_repository_in_the_environment_is_left_alone(
+    base: Path, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git sets these for hooks in worktrees."""
+    victim = Repo(tmp_path / "victim")
+    victim.path.mkdir()
+    victim.init()
+    victim.commit("mine\n")
+    before = victim.lines("for-each-ref") + victim.lines("rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(victim.path / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(victim.path / ".git/index.lock"))
+    worktree.make(base, "7.3.4", tmp_path / "tree", store)
+    assert worktree.export_tree(tmp_path / "tree", store) == []
+    assert victim.lines("for-each-ref") + victim.lines("rev-parse", "HEAD") == before
+
+
 def test_export_in_the_middle_of_a_rebase(made: Path, store: Store) -> None:
     editor = {"GIT_SEQUENCE_EDITOR": "sed -i 1s/pick/edit/"}
     Repo(made).git("rebase", "-q", "-i", "base", env=editor, check=False)
@@ -351,10 +392,41 @@ def test_a_long_subject_and_other_letters_survive(made: Path, base: Path, store:
     assert worktree.export_tree(tmp_path / "again", store) == []
 
 
+QUOTED = ["Matthew Person (Company)", "John Q. Public", "Zhang, Wei", "J\u00f6rg X. Hacker"]
+
+
+@pytest.mark.parametrize("name", QUOTED)
+def test_names_that_mails_quote_survive(made: Path, store: Store, tmp_path: Path, name: str) -> None:
+    (made / "mm/other.c").write_text("edited\n")
+    repo = Repo(made)
+    message = f"mm: other\n\nWhy.\n\nTopic: vswap\nSigned-off-by: {name} <a@example.org>\n"
+    repo.git("commit", "-q", "-a", "-F", "-", f"--author={name} <a@example.org>", stdin=message)
+    worktree.export_tree(made, store)
+    assert stored.load(store)[-1].mail.author == f"{name} <a@example.org>"
+
+
+@pytest.mark.parametrize(
+    ("subject", "body"),
+    [
+        ("[RFC] mm: other", "Why."),
+        ("mm: other", "From: Somebody <else@example.org>\n\nWhy."),
+        ("mm: other", "Why.\n\nIndex: of something\n\nMore."),
+    ],
+)
+def test_what_git_am_would_read_otherwise(made: Path, store: Store, subject: str, body: str) -> None:
+    before = both(store)
+    (made / "mm/other.c").write_text("edited\n")
+    message = f"{subject}\n\n{body}\n\nTopic: vswap\n{fakes.SIGNED}\n"
+    Repo(made).git("commit", "-q", "-a", "-F", "-", stdin=message)
+    with pytest.raises(TreeError, match="git am|survive"):
+        worktree.export_tree(made, store)
+    assert both(store) == before
+
+
 def test_failing_hunk_is_named(base: Path, store: Store, tmp_path: Path) -> None:
     swap = base / "mm/swap.c"
     swap.write_text(swap.read_text().replace("line 39\n", "rewritten\n"))
-    said = rf"patches/{fakes.FIRST} does not apply: hunk 1 \(@@ -39,3.*mm/swap.c"
+    said = rf"patches/{fakes.FIRST} does not apply: hunk 1 \(@@ -37,5.*mm/swap.c"
     with pytest.raises(TreeError, match=said):
         worktree.make(base, "7.3.5", tmp_path / "tree", store)
     assert not (tmp_path / "tree").exists()
@@ -454,6 +526,19 @@ def test_refresh_keeps_edits(made: Path, base: Path, store: Store, committed: bo
     with pytest.raises(TreeError, match="has edits"):
         worktree.refresh(base, "7.3.4", made, store)
     assert (made / "mm/other.c").read_text() == "precious\n"
+
+
+def test_refresh_keeps_a_branch_that_is_not_checked_out(made: Path, base: Path, store: Store) -> None:
+    """And what a rebase has in hand."""
+    commit_of_more(made)
+    Repo(made).git("checkout", "-q", "--detach", "HEAD~")
+    (store.kernel / "mm/vswap/zero.c").write_text("int newer;\n")
+    with pytest.raises(TreeError, match="has edits"):
+        worktree.refresh(base, "7.3.4", made, store)
+    Repo(made).git("branch", "-f", "vswap")
+    (Repo(made).git_dir() / "rebase-merge").mkdir()
+    with pytest.raises(TreeError, match="has edits"):
+        worktree.refresh(base, "7.3.4", made, store)
 
 
 @pytest.mark.parametrize("edited", [False, True])

@@ -617,7 +617,6 @@ static unsigned long vswap_lruvec_size(struct lruvec *lruvec, enum lru_list lru)
 /* Exact, where the statistics are not; the lists differ with MGLRU. */
 static unsigned long vswap_lruvec_anon(struct lruvec *lruvec)
 {
-
 #ifdef CONFIG_LRU_GEN
 	if (lru_gen_enabled()) {
 		int gen, zid;

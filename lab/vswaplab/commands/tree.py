@@ -36,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _target(args: argparse.Namespace) -> Path:
+    if args.source and args.dir:
+        raise UsageError("which tree is to be exported: DIR, or that of --from?")
     named: Path | None = args.source or args.dir
     return named.absolute() if named else paths.cache_dir() / "tree" / str(args.kernel)
 

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reads the results of KUnit, in the format KTAP, out of a console log.
+"""The results of KUnit in a console log, read by the parser that comes with the kernel's sources."""
 
-Tests nest by indentation of four spaces; a result line comes after its subtests. What other
-parts of the kernel print in between is kept as the explanation of a failure.
-"""
-
-import re
-from dataclasses import dataclass, field
-from typing import Literal
+import importlib
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
 
 from vswaplab.guest.splats import without_stamp
 
 Status = Literal["pass", "fail", "skip", "crash"]
 
-_RESULT = re.compile(r"^( *)(not )?ok (\d+)(?: -)? ?(.*)$")
-_PLAN = re.compile(r"^( *)1\.\.(\d+)(?: *# *SKIP.*)?$")
-_VERSION = re.compile(r"^( *)(?:K?TAP) version \d+$")
-_SUBTEST = re.compile(r"^( *)# Subtest: (.*)$")
-_SKIP = re.compile(r"(?:^|\s)# *SKIP\b *(.*)$", re.IGNORECASE)
-_INDENT = 4
-_KEEP = 30  # lines of explanation
+PARSER = Path("tools/testing/kunit")  # below the kernel's sources
+_STATUS: dict[str, Status] = {"SUCCESS": "pass", "SKIPPED": "skip", "FAILURE": "fail"}  # others are crashes
 
 
 @dataclass(frozen=True)
@@ -31,101 +26,45 @@ class Case:
     message: str = ""
 
 
-@dataclass
-class _Node:
-    name: str
-    status: Status
-    message: str = ""
-    children: list["_Node"] = field(default_factory=list)
+def _module(source: Path, name: str) -> ModuleType:
+    """A module of the kernel's own tool. Its modules import each other by their bare names."""
+    path = str(source / PARSER)
+    sys.path.insert(0, path)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(path)
 
 
-@dataclass
-class _Level:
-    """The tests of one indentation that are not claimed by a result line yet."""
-
-    name: str = ""
-    plan: int | None = None
-    nodes: list[_Node] = field(default_factory=list)
-
-
-class _Parser:
-    def __init__(self) -> None:
-        self.levels: dict[int, _Level] = {}
-        self.noise: list[str] = []
-
-    def line(self, text: str) -> None:
-        if match := _VERSION.match(text):
-            self._open(self._depth(match[1]))
-        elif match := _SUBTEST.match(text):
-            self._level(self._depth(match[1])).name = match[2].strip()
-        elif match := _PLAN.match(text):
-            self._level(self._depth(match[1])).plan = int(match[2])
-        elif self.levels and (match := _RESULT.match(text)):
-            self._result(self._depth(match[1]), bool(match[2]), int(match[3]), match[4])
-        elif self.levels:
-            self.noise = [*self.noise[1 - _KEEP :], text.strip()]
-
-    @staticmethod
-    def _depth(spaces: str) -> int:
-        return len(spaces) // _INDENT
-
-    def _level(self, depth: int) -> _Level:
-        return self.levels.setdefault(depth, _Level())
-
-    def _open(self, depth: int) -> None:
-        """A header: tests that came before at this depth stay only at the top."""
-        if depth or depth not in self.levels:
-            self.levels[depth] = _Level()
-
-    def _result(self, depth: int, failed: bool, number: int, rest: str) -> None:
-        skip = _SKIP.search(rest)
-        name = rest.partition(" #")[0].strip() or str(number)
-        status: Status = "fail" if failed else "skip" if skip else "pass"
-        message = "\n".join(self.noise) if failed else skip[1] if skip else ""
-        inner = self.levels.pop(depth + 1, None)
-        node = _Node(name, status, message, inner.nodes if inner else [])
-        if inner and (gap := _missing(inner)):
-            node.children.append(gap)
-        self._level(depth).nodes.append(node)
-        self.noise = []
-
-    def finish(self) -> list[_Node]:
-        """All tests. Those whose result line never came end in a crash."""
-        for depth in sorted(self.levels, reverse=True):
-            level = self.levels.pop(depth)
-            gap = _missing(level)
-            if depth == 0:
-                return [*level.nodes, *([gap] if gap else [])]
-            cut = _Node("", "crash", "\n".join(["the log ends in this test", *self.noise]))
-            node = _Node(level.name or "(unnamed)", "crash", "", [*level.nodes, gap or cut])
-            self._level(depth - 1).nodes.append(node)
-        return []
-
-
-def _missing(level: _Level) -> _Node | None:
-    """A failed test for those that were planned and did not report."""
-    if level.plan is None or len(level.nodes) >= level.plan:
-        return None
-    return _Node("", "crash", f"{len(level.nodes)} of {level.plan} tests reported")
-
-
-def _flatten(node: _Node, prefix: str) -> list[Case]:
-    name = ".".join(part for part in (prefix, node.name) if part)
-    if not node.children:
-        return [Case(name, node.status, node.message)]
-    cases = [case for child in node.children for case in _flatten(child, name)]
+def _flatten(test: Any, prefix: str) -> list[Case]:
+    """The cases below a kunit_parser.Test."""
+    name = ".".join(part for part in (prefix, test.name) if part)
+    status = _STATUS.get(test.status.name, "crash")
+    message = test.skip_reason if status == "skip" else "\n".join(test.log) if status != "pass" else ""
+    if not test.subtests:
+        return [Case(name, status, message)]
+    cases = [case for child in test.subtests for case in _flatten(child, name)]
     # A suite can fail by itself, in its set-up, with all its tests passed.
-    if node.status == "fail" and all(case.status in ("pass", "skip") for case in cases):
-        cases.append(Case(name, "fail", node.message))
+    if status not in ("pass", "skip") and all(case.status in ("pass", "skip") for case in cases):
+        cases.append(Case(name, status, message))
     return cases
 
 
-def parse(console: str) -> list[Case]:
-    """Every test case in the log, in order; empty if there is no KTAP in it."""
-    parser = _Parser()
-    for line in console.splitlines():
-        parser.line(without_stamp(line).rstrip())
-    return [case for node in parser.finish() for case in _flatten(node, "")]
+def parse(console: str, source: Path) -> list[Case]:
+    """Every test case in the log, in order; empty if there is no KTAP in it. ``source``: a kernel's sources.
+
+    What the parser finds wrong with the log, such as tests that are planned and did not report, is a
+    crash without a name.
+    """
+    said = io.StringIO()
+    printer = _module(source, "kunit_printer").Printer(output=said)
+    lines = [without_stamp(line).rstrip() for line in console.splitlines()]
+    found = _module(source, "kunit_parser").parse_run_tests(lines, printer)
+    if not found.subtests:
+        return []
+    cases = [case for test in found.subtests for case in _flatten(test, "")]
+    errors = [line.partition("[ERROR] ")[2] for line in said.getvalue().splitlines() if "[ERROR] " in line]
+    return [*cases, *([Case("", "crash", "\n".join(errors))] if errors else [])]
 
 
 def passed(cases: list[Case]) -> bool:

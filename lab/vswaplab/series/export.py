@@ -17,14 +17,15 @@ from vswaplab.proc import SYSTEM, Runner
 from vswaplab.series import gitline, mail, stored
 from vswaplab.series.stored import Line, Step, Store
 from vswaplab.tree import overlay
+from vswaplab.tree.gitrepo import Repo
 from vswaplab.tree.overlay import Content, Overlay, read_content
 
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]*")
 _UNFINISHED = ("fixup! ", "squash! ", "amend! ")
 
-# One line of context keeps apart what two patches do to neighbouring lines, and an edit from
-# showing up in patches that it is not about.
-_FORMAT = (*gitline.FORMAT, "-p", "-U1", "--inter-hunk-context=0", "--no-signature", "-N", "--full-index")
+# Less context would quote less of the base, but on a base that has moved a hunk would apply where
+# the same line or two stand as well.
+_FORMAT = (*gitline.FORMAT, "-p", "-U3", "--inter-hunk-context=0", "--no-signature", "-N", "--full-index")
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,11 @@ def _mails(line: Line, runner: Runner) -> Iterator[tuple[str, bytes]]:
         repo.git(*argv)
         for step, path in zip(line.steps, sorted((scratch / "mails").iterdir()), strict=True):
             data = path.read_bytes()
-            if b"\nGIT binary patch\n" in data or b"\nBinary files " in data:
+            diff = mail.parse(data, step.name).diff
+            if b"\nGIT binary patch\n" in diff or b"\nBinary files " in diff:
                 raise TreeError(f"{step.name} edits a binary file; patches/ holds text only")
             _check_mail(step, data)
+            _check_am(step, data, repo)
             yield path.name.partition("-")[2], data
 
 
@@ -102,6 +105,20 @@ def _check_mail(step: Step, data: bytes) -> None:
         raise TreeError(f"{step.name}: its author or date does not survive in a mail: {step.author}, {step.date}")
     if found.message != message:
         raise TreeError(f"{step.name}: its message does not survive in a mail (a line of '---' or 'diff'?)")
+
+
+def _check_am(step: Step, data: bytes, repo: Repo) -> None:
+    """git am is to see the same: lines such as "From:" or "Index:" mean something to it, and "[RFC]" does."""
+    with paths.scratch_dir() as scratch:
+        text, rest = scratch / "message", scratch / "diff"
+        argv = ("mailinfo", "--encoding=UTF-8", str(text), str(rest))
+        said = repo.git(*argv, stdin=data.decode(errors="replace"), check=False)
+        found = dict(line.partition(": ")[::2] for line in said.stdout.splitlines())
+        message = f"{found.get('Subject', '')}\n\n{text.read_text().strip() if text.exists() else ''}".strip()
+    author = f"{found.get('Author', '')} <{found.get('Email', '')}>"
+    head, _, body = step.message.partition("\n\n")
+    if (author, message) != (step.author, f"{' '.join(head.splitlines())}\n\n{body}".strip()):
+        raise TreeError(f"{step.name}: git am would not see its author and message as they are")
 
 
 def _key(step: Step, message: str, whole: Collection[str]) -> tuple[object, ...]:

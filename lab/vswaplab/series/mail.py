@@ -43,7 +43,11 @@ def _headers(text: str) -> dict[str, str]:
     """The headers of a mail by lower-case name, their lines joined."""
     lines = re.sub(r"\n[ \t]+", " ", text).splitlines()
     found = (line.partition(":") for line in lines if not line.startswith("From "))
-    return {name.lower(): _header(value.strip()) for name, _, value in found}
+    headers = {name.lower(): value.strip() for name, _, value in found}
+    # Names with dots, commas or brackets are quoted.
+    name, address = email.utils.parseaddr(headers.get("from", ""))
+    author = {"from": f"{_header(name)} <{address}>"} if address else {}
+    return {key: _header(value) for key, value in headers.items()} | author
 
 
 def git_date(value: str) -> str:
@@ -105,7 +109,8 @@ def _joined(text: str, lines: Sequence[str]) -> str:
 def without(message: str, keys: Collection[str]) -> str:
     """The message without these trailers."""
     text, lines = _split(message)
-    return _joined(text, [line for line in lines if line.partition(":")[0] not in keys])
+    unwanted = {key.lower() for key in keys}
+    return _joined(text, [line for line in lines if line.partition(":")[0].lower() not in unwanted])
 
 
 def with_adds(message: str, names: Sequence[str]) -> str:

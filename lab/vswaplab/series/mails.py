@@ -21,6 +21,7 @@ RESULTS = "@results@"  # a line of the cover's text: the measured table goes the
 _FLAVOURS = ("release", "minimal")  # which --build builds, of those that there are
 
 _FORMAT = (*gitline.FORMAT, "-U3", "--stat=76")
+_UTF8 = "MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,10 @@ class _Writer:
         self._format(steps, "repo", first, target, "--cover-letter", "--numbered")
         path = next(target.glob("0000-*.patch"))
         text = path.read_text().replace("*** SUBJECT HERE ***", letter[0], 1)
-        path.write_text(text.replace("*** BLURB HERE ***", letter[1], 1))
+        text = text.replace("*** BLURB HERE ***", letter[1], 1)
+        if not text.isascii() and "\nContent-Type:" not in text.partition("\n\n")[0]:
+            text = text.replace("\n\n", f"\n{_UTF8}\n\n", 1)
+        path.write_text(text)
 
     def one(self, first: int, last: int, subject: str, target: Path) -> None:
         """The steps [first, last) as one patch."""

@@ -6,6 +6,7 @@ kernel/ has whole files only (see vswaplab.series.stored).
 """
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from vswaplab.proc import SYSTEM, Runner
 from vswaplab.tree import gitapply
 
 PATCH = ".patch"
+_LEFTOVER = re.compile(r"~$|\.(?:orig|rej|sw[a-p])$")  # of an editor, or of patch(1)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def files(directory: Path) -> Iterator[tuple[str, Path]]:
             raise TreeError(
                 f"{directory.name}/{name} is a symbolic link; {directory.name}/ holds plain files only"
             )
-        if path.is_file():
+        if path.is_file() and not _LEFTOVER.search(name):
             yield name, path
 
 

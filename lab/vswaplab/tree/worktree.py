@@ -97,9 +97,14 @@ def _unsaved(repo: Repo) -> list[str]:
     return [entry[3:] for entry in found.split("\0") if entry]
 
 
+def _is_under_way(repo: Repo) -> bool:
+    """Is a rebase or the like not finished?"""
+    return any((repo.git_dir() / name).exists() for name in _UNDER_WAY)
+
+
 def _check_committed(repo: Repo) -> None:
     """Raises TreeError unless HEAD is all there is."""
-    if any((repo.git_dir() / name).exists() for name in _UNDER_WAY):
+    if _is_under_way(repo):
         raise TreeError(f"{repo.path} is in the middle of a rebase, merge or cherry-pick; finish that first")
     if names := _unsaved(repo):
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -109,9 +114,27 @@ def _check_committed(repo: Repo) -> None:
         )
 
 
+def _check_base(repo: Repo) -> None:
+    """Raises TreeError unless the first commit can be the base."""
+    if repo.lines("rev-parse", "--is-shallow-repository") != ["false"]:
+        raise TreeError(f"{repo.path} is a shallow clone: where its history begins is not the base")
+    tag = repo.git("rev-parse", "-q", "--verify", f"refs/tags/{BASE_TAG}^{{commit}}", check=False).stdout.strip()
+    if tag and tag != repo.root():
+        raise TreeError(f"the first commit of {repo.path} is not the one with the tag {BASE_TAG}: it was changed")
+
+
+def _is_edited(store: Store) -> bool:
+    """Do patches/ and kernel/ have changes that are in no commit of the project?"""
+    project = Repo(store.patches.parent)
+    found = project.git("status", "--porcelain", "--", store.patches.name, store.kernel.name, check=False)
+    return found.returncode == 0 and bool(found.stdout)
+
+
 def _guard(repo: Repo, store: Store) -> None:
     """Refuse to overwrite changes that patches/ and kernel/ got after the tree was made."""
     mark = _marked(repo)
+    if not mark and _is_edited(store):
+        raise TreeError("patches/ or kernel/ has changes that are not committed; use --force to overwrite both")
     if mark and store.kernel.is_dir() and mark[0] != stored.content_hash(store):
         raise TreeError(
             f"patches/ or kernel/ has changed since {repo.path} was made from it or exported; "
@@ -130,7 +153,11 @@ def export_tree(tree: Path, store: Store, *, force: bool = False, runner: Runner
     if not repo.exists():
         raise UsageError(f"{tree} is not a kernel tree made by 'vswap tree'")
     _check_committed(repo)
-    wanted = export.exported(gitline.read(repo), store, runner)
+    _check_base(repo)
+    line = gitline.read(repo)
+    if not line.steps:
+        raise TreeError(f"{tree} has no commits on top of its first one")
+    wanted = export.exported(line, store, runner)
     if not force and export.differing(wanted, store):
         _guard(repo, store)
     touched = export.write(wanted, store)
@@ -141,8 +168,9 @@ def export_tree(tree: Path, store: Store, *, force: bool = False, runner: Runner
 def has_edits(repo: Repo) -> bool:
     """Is there anything in the tree that patches/ and kernel/ did not have when it was made or exported?"""
     mark = _marked(repo)
-    head = repo.lines("rev-parse", "HEAD")[0]
-    return not mark or mark[1] != head or bool(_unsaved(repo))
+    branch = repo.git("rev-parse", "-q", "--verify", f"refs/heads/{gitline.BRANCH}", check=False).stdout.strip()
+    heads = {repo.lines("rev-parse", "HEAD")[0], branch} - {""}
+    return not mark or heads != {mark[1]} or _is_under_way(repo) or bool(_unsaved(repo))
 
 
 def refresh(base: Path, version: str, target: Path, store: Store, *, runner: Runner = SYSTEM) -> bool:
@@ -153,12 +181,12 @@ def refresh(base: Path, version: str, target: Path, store: Store, *, runner: Run
     repo = Repo(target, runner)
     if not repo.exists() or not (mark := _marked(repo)):
         raise UsageError(f"{target} exists and was not made by 'vswap tree'")
+    subject = repo.lines("log", "-1", "--format=%s", repo.root())[0]
+    if subject != f"Linux {version}":
+        raise TreeError(f"{target} is {subject}, the base is Linux {version} now; remove the tree")
     if mark[0] == stored.content_hash(store):
         return False
     if has_edits(repo):
         raise TreeError(f"{target} has edits; export them ('vswap tree --export') or remove the tree")
-    subject = repo.lines("log", "-1", "--format=%s", repo.root())[0]
-    if subject != f"Linux {version}":
-        raise TreeError(f"{target} is {subject}, the base is Linux {version} now; remove the tree")
     _commit_series(repo, stored.line(store, base, runner=runner), store)
     return True
