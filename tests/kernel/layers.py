@@ -20,6 +20,10 @@ DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b(?:\\\n|[^\n])*", re.MULTILINE)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 NO_SYMBOL = re.compile(r"\b(?:struct|enum|union|goto)\s+\w+|(?:->|\.)\s*[A-Za-z_]\w*")  # tags, members
 TYPE = re.compile(r"(?:struct|enum|union)\s+\w*\s*\{")
+INLINE = re.compile(r"static\s+(?:__always_)?inline\b")
+# A variable that a macro defines: DEFINE_MUTEX(name), DEFINE_PER_CPU(type, name), LIST_HEAD(name)
+DEFINED = re.compile(r"(?:(?:DEFINE|DECLARE)_(?!PER_CPU)\w+|L?LIST_HEAD|DEFINE_PER_CPU\w*\([^,]*,)\s*\(?\s*(\w+)")
+ATTRIBUTE = re.compile(r"\b__(?:attribute__\s*\(\(.*?\)\)|printf\s*\(.*?\))")
 ORDER = re.compile(r"^ \*\t(\w+\.c)\t", re.MULTILINE)
 
 
@@ -35,7 +39,7 @@ class Use:
 
 def _code(text: str) -> str:
     """Without comments, strings and preprocessor lines other than definitions of macros."""
-    return IGNORED.sub(" ", text)
+    return ATTRIBUTE.sub(" ", IGNORED.sub(" ", text))
 
 
 def _named(code: str) -> set[str]:
@@ -74,7 +78,7 @@ def _symbols(code: str) -> Iterator[str]:
         if re.match(r"(?:static|typedef|extern)\b", declaration) or TYPE.match(declaration):
             continue
         head = _head(declaration)
-        key = re.match(r"DEFINE_STATIC_KEY\w*\((\w+)", head)
+        key = DEFINED.match(head)
         function = _function(head)
         if key:
             yield key[1]
@@ -83,7 +87,7 @@ def _symbols(code: str) -> Iterator[str]:
         elif "(" not in head:
             for name in head.split(","):
                 names = [word for word in IDENTIFIER.findall(re.sub(r"\[.*?\]", "", name))
-                         if not word.startswith("__ro_after")]
+                         if not word.startswith("__")]
                 if names:
                     yield names[-1]
 
@@ -93,7 +97,7 @@ def _inlines(code: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for declaration in _declarations(code):
         name = _function(_head(declaration))
-        if declaration.startswith("static inline") and name:
+        if INLINE.match(declaration) and name:
             found.setdefault(name, set()).update(_named(declaration))
     return found
 

@@ -72,6 +72,23 @@ def test_an_upward_use_is_found(copy: Path, file: str, code: str, use: str) -> N
     assert [str(found) for found in layers.upward(copy)] == [use]
 
 
+@pytest.mark.parametrize(
+    "defined",
+    [
+        "DEFINE_MUTEX(upper);", "LIST_HEAD(upper);", "DEFINE_PER_CPU(long, upper);", "int upper __read_mostly;",
+        "DECLARE_WAIT_QUEUE_HEAD(upper);", "int upper ____cacheline_aligned_in_smp = 3;",
+        "__printf(1, 2) void upper(const char *f, ...)\n{\n}",
+        "__attribute__((noinline)) void upper(void)\n{\n}",
+    ],
+)  # fmt: skip
+def test_definitions_are_found(copy: Path, defined: str) -> None:
+    """What swapoff.c defines in one of these ways, state.c may not use, not even through an inline function."""
+    append(copy / "swapoff.c", f"\n{defined}\n")
+    append(copy / "internal.h", "\nstatic __always_inline void *g(void)\n{\n\treturn &upper;\n}\n")
+    append(copy / "state.c", "\nvoid *f(void)\n{\n\treturn g();\n}\n")
+    assert [str(found) for found in layers.upward(copy)] == ["state.c uses upper of swapoff.c"]
+
+
 def test_comments_and_strings_use_nothing(copy: Path) -> None:
     append(copy / "state.c", '/* See vswap_set_mode(). */\nconst char *f = "vswap_set_mode"; // vswap_set_mode\n')
     assert layers.upward(copy) == []

@@ -85,7 +85,7 @@ def lineage(group: str) -> list[str]:
     return ["/" + "/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
-def normal(kernel: Kernel, top: str, path: str) -> str:
+def normal(top: str, path: str) -> str:
     """The group that a user means by a path: below the mount point, or as in /proc/PID/cgroup."""
     plain = os.path.normpath("/" + path).replace("//", "/")
     if plain == top or plain.startswith(top + "/"):

@@ -47,6 +47,7 @@ from vswaplab.bench.suite import PRESSURES
 from vswaplab.build import workloads
 from vswaplab.errors import UsageError
 from vswaplab.guest import boot
+from vswaplab.options import number
 from vswaplab.progress import shown
 from vswaplab.units import parse_size
 
@@ -62,13 +63,6 @@ round of each case (--warmup) is run and not counted.
 Exit codes: 0 done, whatever the figures; 1 a round failed or was killed for lack of memory (it is
 in the report); 2 usage, or something is missing. Unfinished runs are in {paths.cache_dir() / "bench"}.
 """
-
-
-def _number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f"not a number: {text!r}") from error
 
 
 def _list(text: str) -> list[str]:
@@ -101,13 +95,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     clusters = ",".join(str(value) for value in selection.PAGE_CLUSTERS)
     add("--page-cluster", metavar="LIST", type=_list,
         help=f"vm.page-cluster: readahead of 2^N pages (default: {clusters}; 0 is the headline)")  # fmt: skip
-    add("--rounds", metavar="N", type=_number,
+    add("--rounds", metavar="N", type=number,
         help="counted rounds (default: at least 5, and as many as verdicts on everything take)")  # fmt: skip
-    add("--warmup", metavar="N", type=_number, default=1, help="rounds before them, at least 1 (default: 1)")
+    add("--warmup", metavar="N", type=number, default=1, help="rounds before them, at least 1 (default: 1)")
     add("--arch", choices=("um", "x86_64"), default="um", help="User-Mode Linux or QEMU (default: um)")
     add("--mem", metavar="SIZE", help=f"RAM for the workload (default: {FULL_MEM})")
-    add("--cpus", metavar="N", type=_number, help=f"processors (default: {FULL_CPUS})")
-    add("--jobs", "-j", metavar="N", type=_number, default=0, help="compilers at a time, if kernels are built")
+    add("--cpus", metavar="N", type=number, help=f"processors (default: {FULL_CPUS})")
+    add("--jobs", "-j", metavar="N", type=number, default=0, help="compilers at a time, if kernels are built")
     add("--json", metavar="FILE", help="write the results there")
     add("--html", metavar="FILE", help="write the report there")
     again = parser.add_mutually_exclusive_group()
@@ -126,7 +120,9 @@ def _switches(words: Sequence[str] | None) -> list[bool] | None:
 def _page_clusters(words: Sequence[str] | None) -> Sequence[int]:
     if words is None:
         return selection.PAGE_CLUSTERS
-    found = [_number(word) for word in words]
+    if bad := [word for word in words if not word.isdecimal()]:
+        raise UsageError(f"--page-cluster: not a number: {bad[0]!r}")
+    found = [int(word) for word in words]
     if any(not 0 <= value <= PAGE_CLUSTER_MAX for value in found):
         raise UsageError(f"--page-cluster: a value is 0 to {PAGE_CLUSTER_MAX}")
     return found

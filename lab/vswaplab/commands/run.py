@@ -4,7 +4,7 @@
 The machine has no disk but, with --swap file:SIZE, one to swap to, and with --scratch SIZE one to
 write to. It sees this host's files, and what it writes to them is kept in its memory, which is never
 swapped, and gone at its end. COMMAND runs as root, with the current directory and environment, and
-without a terminal; usemem and swapcheck are there in any case.
+without a terminal; usemem and swapcheck are always available.
 
 Without COMMAND: swapcheck with twice the memory's size, then redis-server with one and a half times,
 on virtual swap and then on the mainline kernel (--kernel chooses one of them).
@@ -32,6 +32,7 @@ from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestSpec, boot, parse_swap
 from vswaplab.guest.spec import CGROUPS, CPUS_DEFAULT, CPUS_MAX, MODES
+from vswaplab.options import number
 from vswaplab.progress import shown
 from vswaplab.run import demo, hostprogram, runlog
 from vswaplab.run.live import LiveLine
@@ -52,25 +53,18 @@ peak is the moment with most slots in use. On the mainline kernel all slots are 
 metadata is not counted.
 
 zswap's pool may take {POOL_PERCENT} % of the memory without a swap device, where there is nothing else, and
-what the kernel says, 20 %, in front of one, where it is a cache. The table tells it ("pool limit");
-who compares machines with a device and without gives both the same --pool.
+what the kernel says, 20 %, in front of one, where it is a cache. The table shows it ("pool limit").
+To compare machines with and without a device, give both the same --pool.
 
 With --scratch {hostprogram.SCRATCH} is a disk: ext4 (ext2 on kernels without it), in a sparse file in $TMPDIR,
 removed at the end. For programs that write to $TMPDIR: ... -- env TMPDIR={hostprogram.SCRATCH} COMMAND.
 --results hands back regular files, directories and links, when the machine has come to its regular
-end, whatever COMMAND returned; else DIR is left as it was.
+end, whatever COMMAND returned; otherwise DIR is unchanged.
 
 Exit codes: 0 COMMAND returned 0, or verified; 1 the workload failed, was not verified, or the kernel
 complained (WARN, BUG, lockdep, KASAN, leak, stall ...); 2 usage; 3 the machine was lost or out of time.
 The kernels' logs of the last {runlog.KEEP} runs are in {runlog.directory()}.
 """
-
-
-def _number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f"not a number: {text!r}") from error
 
 
 def _seconds(text: str) -> float:
@@ -95,18 +89,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--flavour", choices=config.FLAVOURS, default="release", help="default: release")
     add("--mem", metavar="SIZE", default="256M", help="the machine's memory (default: 256M)")
     most = ", ".join(f"{arch}: {count}" for arch, count in CPUS_MAX.items())
-    add("--cpus", metavar="N", type=_number, help=f"processors (default: {CPUS_DEFAULT}; at most {most})")
+    add("--cpus", metavar="N", type=number, help=f"processors (default: {CPUS_DEFAULT}; at most {most})")
     devices = "none, file:SIZE, zram:SIZE or ram:SIZE, which is a ramdisk (default: none)"
     add("--swap", metavar="DEVICE", default="none", help=devices)
     add("--zswap", choices=("on", "off"), default="on", help="compressed swap in RAM (default: on)")
     add("--compressor", metavar="NAME", help="of zswap and zram: lzo, lz4, zstd ... (default: the kernel's)")
     add(
-        "--pool", metavar="PERCENT", type=_number,
+        "--pool", metavar="PERCENT", type=number,
         help=f"of the memory that zswap may take (default: {POOL_PERCENT}; with a swap device the kernel's, 20)",
     )  # fmt: skip
     add("--mode", choices=MODES, default="auto", help="when to use virtual slots (default: auto; not on mainline)")
     add(
-        "--cgroup", metavar="VERSION", type=_number, choices=CGROUPS, default=2,
+        "--cgroup", metavar="VERSION", type=number, choices=CGROUPS, default=2,
         help="of the hierarchy in /sys/fs/cgroup: 1, with a directory for each controller, or 2 (default: 2)",
     )  # fmt: skip
     scratch = f"a disk for what COMMAND writes, mounted at {hostprogram.SCRATCH} ($SCRATCH says so)"
@@ -278,10 +272,11 @@ def _run_command(args: argparse.Namespace, argv: Sequence[str], choice: Choice) 
         if results:
             spec = replace(spec, results=results.collected)
         report = _run_one(spec, program, False)
-        _show(args, [report], [report])
-        if results and report.result.status == "ok":
+        ended = report.result.status == "ok"
+        if results and ended:
             results.keep()
-        elif results:
+        _show(args, [report], [report])
+        if results and not ended:
             print(f"vswap: {args.results}: no results, the machine did not get to its end", file=sys.stderr)
         return _code([report])
 

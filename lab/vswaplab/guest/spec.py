@@ -15,7 +15,7 @@ Status = Literal["ok", "panic", "lost", "timeout", "refused"]
 
 MODES = ("always", "auto", "never")
 MEM_MIN, MEM_MAX = 48 << 20, 64 << 30
-SWAP_MIN = 1 << 20
+SWAP_MIN, SWAP_MAX = 1 << 20, 4 << 40  # ext4 has no larger files, of which the disks are made, with 1 KB blocks
 SCRATCH_MIN = 1 << 20
 CGROUPS = (1, 2)
 CPUS_MAX = {"um": 2, "x86_64": 8}  # CONFIG_NR_CPUS
@@ -36,10 +36,13 @@ def parse_swap(text: str) -> Swap:
     if text == "none":
         return Swap()
     if not colon or kind not in ("file", "zram", "ram"):
-        raise UsageError(f"bad swap device {text!r}: expected none, file:SIZE or zram:SIZE, such as file:1G")
+        kinds = "none, file:SIZE, zram:SIZE or ram:SIZE, such as file:1G"
+        raise UsageError(f"bad swap device {text!r}: expected {kinds}")
     count = parse_size(size)
     if count < SWAP_MIN:
         raise UsageError(f"bad swap device {text!r}: less than {format_size(SWAP_MIN)}")
+    if count > SWAP_MAX:
+        raise UsageError(f"bad swap device {text!r}: more than {format_size(SWAP_MAX)}")
     known: dict[str, Literal["file", "zram", "ram"]] = {"file": "file", "zram": "zram", "ram": "ram"}
     return Swap(known[kind], count // 4096 * 4096)
 

@@ -11,7 +11,7 @@ from vswaplab.errors import UsageError
 
 # In a guest these directories are its own: what the host has there cannot be seen.
 HIDDEN = ("/proc", "/sys", "/dev", "/run")
-SCRATCH = "/scratch"  # and this one, if it has a scratch disk; see workloads/guest-init.h
+SCRATCH = "/scratch"  # and this one, if it has a scratch disk; see guest/init/init.h
 # Addresses of services of the host's session, of no use in a guest.
 _NOT_PASSED = (
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",

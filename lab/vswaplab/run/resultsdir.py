@@ -36,14 +36,23 @@ class ResultsDir:
         where = target if target.is_dir() else target.parent
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
             raise UsageError(f"cannot write to {where}")
+        self._made(where).rmdir()  # root may write to what takes no files, such as /proc
+
+    @staticmethod
+    def _made(where: Path) -> Path:
+        """A directory to collect in. Raises UsageError."""
+        try:
+            return Path(tempfile.mkdtemp(prefix=".vswap-results-", dir=where))
+        except OSError as error:
+            raise UsageError(f"cannot write to {where}: {error.strerror}") from error
 
     def __enter__(self) -> Self:
-        """Raises UsageError as check() does, and OSError."""
+        """Raises UsageError as check() does."""
         self.check()
         # On the same file system, so that they only have to be renamed.
         inside = self._target.is_dir()
         where = self._target if inside else self._target.parent
-        self.collected = Path(tempfile.mkdtemp(prefix=".vswap-results-", dir=where))
+        self.collected = self._made(where)
         return self
 
     def keep(self) -> None:

@@ -13,7 +13,7 @@ def find(kernel: Kernel, path: str) -> tuple[str, str]:
     top = cgroups.mount_point(kernel)
     if top is None:
         raise CannotRead("no cgroup v2 hierarchy with the memory controller: mount one, see cgroups(7)")
-    group = cgroups.normal(kernel, top, path)
+    group = cgroups.normal(top, path)
     if not kernel.exists(f"{top}{group}/cgroup.controllers"):
         raise UsageError(f"no control group {path}: name one below {kernel.path(top)}, such as user.slice")
     if group and not kernel.exists(f"{top}{group}/memory.stat"):
