@@ -496,8 +496,12 @@ void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
  */
 void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size)
 {
-	for (; memcg; memcg = parent_mem_cgroup(memcg))
-		VM_WARN_ON_ONCE(atomic_long_add_return(size, &memcg->vswap.in_flight) < 0);
+	long sum;
+
+	for (; memcg; memcg = parent_mem_cgroup(memcg)) {
+		sum = atomic_long_add_return(size, &memcg->vswap.in_flight);
+		VM_WARN_ON_ONCE(sum < 0);
+	}
 }
 
 /* See vswap_will_have_room(). */
