@@ -21,6 +21,7 @@ struct vswap_refusals {
  * struct vswap_group - virtual swap's part of a memory cgroup
  * @refusals: of this group alone
  * @tables: bytes of tables that are charged to this group alone
+ * @flushed: the tick in which statistics were last flushed for it
  * @zswapped: pages that zswap stores at virtual slots, those of groups that are
  *	      gone below this one included
  * @in_flight: bytes of them that are being written back
@@ -29,6 +30,7 @@ struct vswap_refusals {
 struct vswap_group {
 	struct vswap_refusals refusals;
 	atomic_long_t tables;
+	unsigned long flushed;
 	atomic_long_t zswapped;
 	atomic_long_t in_flight;
 	unsigned int hand;

@@ -123,8 +123,9 @@ void vswap_kick_compact(void)
 
 /*
  * Before a process is killed, for want of memory of the whole machine. It is not
- * killed if that helps, but not again within ten seconds: there are always new
- * holes, and a machine must not crawl because each of them puts the end off.
+ * killed if that helps, but not again within ten seconds unless it helps much:
+ * there are always new holes, and a machine must not crawl because each of them
+ * puts the end off.
  */
 static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed)
 {
@@ -134,7 +135,8 @@ static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *free
 	if (vswap_never_used())
 		return NOTIFY_OK;
 	pages = vswap_compact_pools();
-	if (pages >= SWAP_CLUSTER_MAX && time_after_eq(jiffies, next)) {
+	if ((pages >= SWAP_CLUSTER_MAX && time_after_eq(jiffies, next)) ||
+	    pages > zswap_total_pages() / 16) {
 		*(unsigned long *)freed += pages;
 		next = jiffies + 10 * HZ;
 	}

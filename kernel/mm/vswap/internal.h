@@ -196,6 +196,15 @@ struct vswap_owner_filter {
 	bool matches;
 };
 
+/*
+ * How many of @locked pages, which reclaim does not look at, can be anonymous?
+ * @all pages in memory are, or of shmem, @anon of them on the lists.
+ */
+static inline unsigned long vswap_locked(unsigned long locked, long all, long anon)
+{
+	return min_t(long, locked, max(all - anon, 0L));
+}
+
 #ifdef CONFIG_MEMCG
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
@@ -221,7 +230,7 @@ void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
 void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg);
 bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id);
 unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
-unsigned long vswap_memcg_unevictable(struct mem_cgroup *memcg);
+unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon);
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg);
 void vswap_memcg_no_slots(struct folio *folio);
 #else
@@ -321,7 +330,7 @@ static inline unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 	return 0;
 }
 
-static inline unsigned long vswap_memcg_unevictable(struct mem_cgroup *memcg)
+static inline unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon)
 {
 	return 0;
 }

@@ -290,10 +290,12 @@ bool vswap_memcg_allows(struct mem_cgroup *memcg)
 {
 	if (!memcg || do_memsw_account())
 		return true;
-	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
-		if (!READ_ONCE(memcg->swap.max) &&
-		    READ_ONCE(memcg->zswap_max) == PAGE_COUNTER_MAX)
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg)) {
+		unsigned long limit = READ_ONCE(memcg->zswap_max);
+
+		if (!READ_ONCE(memcg->swap.max) && (!limit || limit == PAGE_COUNTER_MAX))
 			return false;
+	}
 	return true;
 }
 
@@ -327,7 +329,10 @@ bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush)
 		if (!flush || !READ_ONCE(memcg->zswap_max))
 			return false;
 		/* mem_cgroup_flush_stats() would not flush a few MB. */
-		css_rstat_flush(&memcg->css);
+		if (READ_ONCE(memcg->vswap.flushed) != jiffies) {
+			WRITE_ONCE(memcg->vswap.flushed, jiffies);
+			css_rstat_flush(&memcg->css);
+		}
 		if (!vswap_below_limit(memcg, 0))
 			return false;
 	}
@@ -591,7 +596,9 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
 	if (!parent)
 		return;
 	vswap_move_count(&memcg->vswap.refusals.nr, &parent->vswap.refusals.nr);
-	vswap_move_count(&memcg->vswap.tables, &parent->vswap.tables);
+	/* Until now, those that were freed were counted for the parent. */
+	if (!mem_cgroup_online(memcg))
+		vswap_move_count(&memcg->vswap.tables, &parent->vswap.tables);
 	nr = atomic_long_xchg(&memcg->vswap.zswapped, VSWAP_GONE);
 	if (nr > VSWAP_GONE / 2)
 		vswap_count_zswapped(parent, nr);
@@ -653,20 +660,25 @@ unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 }
 
 /**
- * vswap_memcg_unevictable - how many pages of a group does reclaim not look at?
+ * vswap_memcg_locked - how many anonymous pages does reclaim not look at?
  * @memcg: the group; its children do not count
+ * @anon: from vswap_memcg_anon()
  *
- * Return: the number of pages that are locked in memory, of any kind.
+ * Return: the most that it could be.
  */
-unsigned long vswap_memcg_unevictable(struct mem_cgroup *memcg)
+unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon)
 {
-	unsigned long nr = 0;
+	unsigned long nr = 0, all = 0;
+	struct lruvec *lruvec;
 	int nid;
 
-	for_each_node_state(nid, N_MEMORY)
-		nr += vswap_lruvec_size(mem_cgroup_lruvec(memcg, NODE_DATA(nid)),
-					LRU_UNEVICTABLE);
-	return nr;
+	for_each_node_state(nid, N_MEMORY) {
+		lruvec = mem_cgroup_lruvec(memcg, NODE_DATA(nid));
+		nr += vswap_lruvec_size(lruvec, LRU_UNEVICTABLE);
+		all += lruvec_page_state_local(lruvec, NR_ANON_MAPPED) +
+		       lruvec_page_state_local(lruvec, NR_SHMEM);
+	}
+	return vswap_locked(nr, all, anon);
 }
 
 /**

@@ -213,7 +213,7 @@ bool vswap_take_refusals_back(struct folio *folio)
  * @folio: the folio, locked, at virtual slots
  *
  * Its slots are taken together. If zswap does not take it, and devices have
- * room or its owner's limit has, but not for all of it, a part of it can go.
+ * room, within the limit of its owner, but not for all of it, a part can go.
  *
  * Return: true if it should be split.
  */
@@ -222,7 +222,7 @@ bool vswap_lacks_slots(struct folio *folio)
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
 	unsigned long word = READ_ONCE(ci->backing[swp_cluster_offset(folio->swap)]);
 	struct mem_cgroup *memcg;
-	bool zswap_takes;
+	bool lacks;
 	long left;
 
 	/* It has been written there before, and can be again. */
@@ -232,10 +232,12 @@ bool vswap_lacks_slots(struct folio *folio)
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
 	left = vswap_slots_left(memcg);
-	zswap_takes = zswap_is_enabled() && zswap_has_room() &&
-		      vswap_memcg_has_room(memcg, false);
+	lacks = left > 0 && left < folio_nr_pages(folio) &&
+		mem_cgroup_zswap_writeback_enabled(memcg) &&
+		!(zswap_is_enabled() && zswap_has_room() &&
+		  vswap_memcg_has_room(memcg, false));
 	rcu_read_unlock();
-	return !zswap_takes && left > 0 && left < folio_nr_pages(folio);
+	return lacks;
 }
 
 /* See vswap_is_refused(). */
@@ -243,8 +245,9 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 {
 	bool refused;
 
-	if (folio_test_anon(folio) && vswap_lacks_slots(folio))
-		return split_folio_to_list(folio, folios);
+	/* Only a mapped one can be split. If it cannot, it may still be taken. */
+	if (folio_test_anon(folio) && folio_mapped(folio) && vswap_lacks_slots(folio))
+		split_folio_to_list(folio, folios);
 	if (!atomic_long_read(&vswap_refusals.nr))
 		return false;
 
@@ -317,13 +320,15 @@ bool vswap_nothing_left(struct mem_cgroup *memcg)
 	if (refusals) {
 		tables = vswap_memcg_tables(memcg);
 		anon = vswap_memcg_anon(memcg);
-		locked = vswap_memcg_unevictable(memcg);
+		locked = vswap_memcg_locked(memcg, anon);
 	} else {
 		refusals = &vswap_refusals;
 		tables = vswap_nr_tables() * vswap_table_bytes() >> PAGE_SHIFT;
 		anon = global_node_page_state(NR_INACTIVE_ANON) +
 		       global_node_page_state(NR_ACTIVE_ANON);
-		locked = global_node_page_state(NR_UNEVICTABLE);
+		locked = vswap_locked(global_node_page_state(NR_UNEVICTABLE),
+				      global_node_page_state(NR_ANON_MAPPED) +
+				      global_node_page_state(NR_SHMEM), anon);
 	}
 	nr = max(atomic_long_read(&refusals->nr), 0L);
 	few = min(nr / 64 + tables / 8, VSWAP_NOT_WORTH_MAX);

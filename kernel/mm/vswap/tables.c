@@ -33,9 +33,6 @@ static struct vswap_tables vswap_reserve[VSWAP_RESERVE_MAX];
 static unsigned int vswap_nr_reserve;
 unsigned int vswap_reserve_target __ro_after_init;
 
-/* The space is not sparse if no more clusters than these are in use. */
-#define VSWAP_SPARE_CLUSTERS	8
-
 /* Where a swap table is not a page; see vswap_alloc_array(). */
 static struct kmem_cache *vswap_backing_cachep __ro_after_init;
 
@@ -216,7 +213,8 @@ bool __vswap_is_sparse(void)
 	long clusters, used;
 
 	if (READ_ONCE(asked) != jiffies) {
-		clusters = vswap_nr_tables() - VSWAP_SPARE_CLUSTERS;
+		/* Each CPU has clusters that it has just begun. */
+		clusters = vswap_nr_tables() - 8 - 2 * num_online_cpus();
 		used = vswap_counted(VSWAP_NR_USED);
 		WRITE_ONCE(asked, jiffies);
 		WRITE_ONCE(sparse, clusters * (SWAPFILE_CLUSTER / 2) > used);
