@@ -60,22 +60,26 @@ def test_log_cut_in_a_test() -> None:
     cut = LOG[: LOG.index("[    0.413600]")] + "[    0.413550] Kernel panic - not syncing: oops\n"
     found = parse(cut)
     assert statuses(cut)["vswap_space.test_grow"] == "pass"
-    assert any(case.status == "crash" for case in found)
+    assert Case("vswap_space", "crash", "Kernel panic - not syncing: oops") in found
+    said = found[-1].message
+    assert "vswap_space: missing expected subtest" in said and "main: missing expected subtest" in said
     assert not ktap.passed(found)
 
 
 def test_log_cut_in_a_suite_without_a_plan() -> None:
     cut = "KTAP version 1\n    KTAP version 1\n    # Subtest: s\n    ok 1 a\nKernel panic\n"
+    assert Case("s", "crash", "Kernel panic") in parse(cut)
     assert not ktap.passed(parse(cut))
 
 
 def test_missing_suite() -> None:
-    assert not ktap.passed(parse(LOG[: LOG.index("[    0.413800]")]))
+    missing = LOG[: LOG.index("[    0.413800]")]
+    assert Case("", "crash", "Test: main: missing expected subtest!") in parse(missing)
 
 
 def test_missing_case() -> None:
     missing = "\n".join(line for line in LOG.splitlines() if "test_shrink" not in line)
-    assert any(case.status == "crash" and "expected" in case.message.lower() for case in parse(missing))
+    assert Case("", "crash", "Test: vswap_space: missing expected subtest!") in parse(missing)
 
 
 def test_suite_that_fails_by_itself() -> None:

@@ -67,6 +67,8 @@ def test_nothing(ours: Path, ctl: Ran) -> None:
         ({**DEVICELESS, **DAEMON}, "oom-daemon", "sudo systemctl disable --now earlyoom.service"),
         (fakes.group("/g", memory_swap_max=0), "group-not-swapped",
          f"echo {4096 * fakes.MIB} | sudo tee /sys/fs/cgroup/g/memory.zswap.max"),
+        (fakes.group("/g", pool=1, memory_swap_max=0), "group-not-swapped",
+         f"echo {4096 * fakes.MIB} | sudo tee /sys/fs/cgroup/g/memory.zswap.max"),
     ],
 )  # fmt: skip
 def test_finding(ours: Path, ctl: Ran, files: Files, name: str, command: str) -> None:

@@ -73,7 +73,7 @@ def test_each_group_above_must_allow_zswap(ours: Path, ctl: Ran) -> None:
     """A limit of the group's own says nothing about the one above it."""
     fakes.write(ours, fakes.group("/g", memory_swap_max=0))
     fakes.write(ours, fakes.group("/g/in", memory_swap_max=0, memory_zswap_max=MIB))
-    assert "memory.swap.max of /g is 0: it is not swapped" in ctl(ours, "cgroup", "g/in")[1]
+    assert "memory.swap.max of /g is 0: it is not swapped; a limit" in ctl(ours, "cgroup", "g/in")[1]
     fakes.write(ours, fakes.group("/g", memory_swap_max=0, memory_zswap_max=2 * MIB))
     assert "zswap may be used, and no device" in ctl(ours, "cgroup", "g/in")[1]
 

@@ -29,6 +29,8 @@ DECLARATION = REPORTS / "results.toml"
 COMMAND = "./vswap report --results"
 
 _BEGIN, _END = f"<!-- made by {COMMAND} -->", "<!-- until here -->"
+# Mainline measured twice in one report, as "disk" and "disk-always", differs by up to 0.5 %.
+_SAME = 0.01
 _OPTIONS = ("compressor", "mglru", "page_cluster")
 _ROW_KEYS = {"report", "suite", "setup", "metric", "pressure", "against", "text", "beside", *_OPTIONS}
 _OURS = " on vswap"  # how rows of "against" name the kernel that was measured
@@ -135,10 +137,6 @@ def _p_value(row: Mapping[str, Any]) -> str:
 
 def _figure(entry: Mapping[str, Any]) -> str:
     return display.figure(entry["median"]) if entry["n"] else str(entry["status"])
-
-
-# Mainline measured twice in one report, as "disk" and "disk-always", differs by up to 0.5 %.
-_SAME = 0.01
 
 
 def _ratio(value: float | None) -> str:

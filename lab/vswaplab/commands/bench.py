@@ -72,6 +72,10 @@ def _list(text: str) -> list[str]:
     return words
 
 
+def _numbers(text: str) -> list[int]:
+    return [number(word) for word in _list(text)]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of "vswap bench"."""
     add = parser.add_argument
@@ -93,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--compressor", metavar="LIST", type=_list, help="lzo, lz4, zstd (default: the kernel's)")
     add("--mglru", metavar="LIST", type=_list, help="on, off (default: the kernel's)")
     clusters = ",".join(str(value) for value in selection.PAGE_CLUSTERS)
-    add("--page-cluster", metavar="LIST", type=_list,
+    add("--page-cluster", metavar="LIST", type=_numbers,
         help=f"vm.page-cluster: readahead of 2^N pages (default: {clusters}; 0 is the headline)")  # fmt: skip
     add("--rounds", metavar="N", type=number,
         help="counted rounds (default: at least 5, and as many as verdicts on everything take)")  # fmt: skip
@@ -117,12 +121,9 @@ def _switches(words: Sequence[str] | None) -> list[bool] | None:
     return [word == "on" for word in words] if words else None
 
 
-def _page_clusters(words: Sequence[str] | None) -> Sequence[int]:
-    if words is None:
+def _page_clusters(found: Sequence[int] | None) -> Sequence[int]:
+    if found is None:
         return selection.PAGE_CLUSTERS
-    if bad := [word for word in words if not word.isdecimal()]:
-        raise UsageError(f"--page-cluster: not a number: {bad[0]!r}")
-    found = [int(word) for word in words]
     if any(not 0 <= value <= PAGE_CLUSTER_MAX for value in found):
         raise UsageError(f"--page-cluster: a value is 0 to {PAGE_CLUSTER_MAX}")
     return found

@@ -15,6 +15,7 @@ from vswaplab import paths
 from vswaplab.errors import TreeError
 from vswaplab.proc import SYSTEM, Runner
 from vswaplab.series import gitline, mail, stored
+from vswaplab.series.mail import Mail
 from vswaplab.series.stored import Line, Step, Store
 from vswaplab.tree import overlay
 from vswaplab.tree.gitrepo import Repo
@@ -88,22 +89,25 @@ def _mails(line: Line, runner: Runner) -> Iterator[tuple[str, bytes]]:
         repo.git(*argv)
         for step, path in zip(line.steps, sorted((scratch / "mails").iterdir()), strict=True):
             data = path.read_bytes()
-            diff = mail.parse(data, step.name).diff
-            if b"\nGIT binary patch\n" in diff or b"\nBinary files " in diff:
+            found = mail.parse(data, step.name)
+            if b"\nGIT binary patch\n" in found.diff or b"\nBinary files " in found.diff:
                 raise TreeError(f"{step.name} edits a binary file; patches/ holds text only")
-            _check_mail(step, data)
+            _check_mail(step, found)
             _check_am(step, data, repo)
             yield path.name.partition("-")[2], data
 
 
-def _check_mail(step: Step, data: bytes) -> None:
+def _mailed(message: str) -> str:
+    """A message as a mail has it: the subject in one line."""
+    head, _, rest = message.partition("\n\n")
+    return " ".join(head.splitlines()) + (f"\n\n{rest}" if rest.strip() else "\n")
+
+
+def _check_mail(step: Step, found: Mail) -> None:
     """A mail is to say what the commit says: no line of the message may be taken for the patch."""
-    found = mail.parse(data, step.name)
-    head, _, rest = step.message.partition("\n\n")
-    message = " ".join(head.splitlines()) + (f"\n\n{rest}" if rest.strip() else "\n")
     if (found.author, found.date) != (step.author, step.date):
         raise TreeError(f"{step.name}: its author or date does not survive in a mail: {step.author}, {step.date}")
-    if found.message != message:
+    if found.message != _mailed(step.message):
         raise TreeError(f"{step.name}: its message does not survive in a mail (a line of '---' or 'diff'?)")
 
 
@@ -116,8 +120,7 @@ def _check_am(step: Step, data: bytes, repo: Repo) -> None:
         found = dict(line.partition(": ")[::2] for line in said.stdout.splitlines())
         message = f"{found.get('Subject', '')}\n\n{text.read_text().strip() if text.exists() else ''}".strip()
     author = f"{found.get('Author', '')} <{found.get('Email', '')}>"
-    head, _, body = step.message.partition("\n\n")
-    if (author, message) != (step.author, f"{' '.join(head.splitlines())}\n\n{body}".strip()):
+    if (author, message) != (step.author, _mailed(step.message).strip()):
         raise TreeError(f"{step.name}: git am would not see its author and message as they are")
 
 

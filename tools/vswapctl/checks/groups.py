@@ -32,9 +32,8 @@ def not_swapped(machine: Machine) -> Iterator[Finding]:
     if machine.virtual:
         # All RAM limits nothing, but unlike "max" it is a limit, which allows zswap.
         file, value = "memory.zswap.max", str(machine.snap.total)
-        what = "nor in zswap"
     else:
-        file, value, what = "memory.swap.max", "max", "nor in zswap"
+        file, value = "memory.swap.max", "max"
     names = ", ".join(printable(group) for group in found[:MOST]) + (", ..." if len(found) > MOST else "")
     commands = [
         f"echo {value} | sudo tee {shlex.quote(f'{machine.top}{printable(group)}/{file}')}"
@@ -42,7 +41,7 @@ def not_swapped(machine: Machine) -> Iterator[Finding]:
     ]
     yield Finding(
         "group-not-swapped",
-        f"memory.swap.max is 0 for {len(found)} group(s): {names}; they are not swapped, {what}",
+        f"memory.swap.max is 0 for {len(found)} group(s): {names}; they are not swapped, nor in zswap",
         commands,
     )
 
