@@ -36,6 +36,43 @@ while kill -0 $! 2>/dev/null; do cat $CG/a/memory.zswap.current >> $RESULTS/zswa
     assert MIB < held < 4 * MIB  # the limit is checked before each page, not while it is compressed
 
 
+# Eight times: half of the pages fill zswap up to the limit and come back. What the limit is compared with
+# may be as old as the last flush of the group's statistics. The interpreter's memory is not the group's.
+TURNS = """
+cat > /run/turns.py <<'EOF'
+import ctypes, json, mmap, os
+PAGES, GROUP = 16, "/sys/fs/cgroup/a/"
+data = [os.urandom(2600) + bytes(1496) for page in range(PAGES)]
+pagemap = open("/proc/self/pagemap", "rb", buffering=0)
+memory = mmap.mmap(-1, PAGES << 12, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory)) >> 12
+open(GROUP + "cgroup.procs", "w").write(str(os.getpid()))
+gone = []
+for turn in range(8):
+    for page, content in enumerate(data):
+        memory[page << 12] = content[0]  # a read would leave the compressed copy
+        assert turn == 0 or memory[page << 12:page + 1 << 12] == content
+        memory[page << 12:page + 1 << 12] = content
+    try:
+        open(GROUP + "memory.reclaim", "w").write("64K")
+    except BlockingIOError:
+        pass
+    words = os.pread(pagemap.fileno(), 8 * PAGES, 8 * start)
+    gone.append(sum(words[at] >> 6 & 1 for at in range(7, len(words), 8)))  # bit 62: swapped
+json.dump(gone, open(os.environ["RESULTS"] + "/gone", "w"))
+EOF
+group a; echo 16K > $CG/a/memory.zswap.max; python3 /run/turns.py; echo $? > $RESULTS/code
+"""
+
+
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_zswap_max_is_compared_with_what_is_there_now(boot_guest: Boot) -> None:
+    """With many processors, the statistics of a group may lack hundreds of pages."""
+    result = boot_guest(TURNS, arch="x86_64", flavour="release", cpus=8)
+    assert number(result, "code") == 0, result.output
+    assert min(answer(result, "gone")) >= 6, answer(result, "gone")
+
+
 def test_group_removed_while_its_pages_are_swapped(boot_guest: Boot) -> None:
     """They are the parent's then, read back intact, and nothing of the group is left."""
     result = boot_guest("""

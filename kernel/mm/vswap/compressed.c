@@ -14,6 +14,7 @@
  * of zsmalloc, which only data of about the same size fills. A full pool is
  * compacted before data is written back for it: copies cost less than I/O.
  */
+#include <kunit/visibility.h>
 #include <linux/init.h>
 #include <linux/jiffies.h>
 #include <linux/memcontrol.h>
@@ -122,24 +123,32 @@ void vswap_kick_compact(void)
 }
 
 /*
- * Before a process is killed, for want of memory of the whole machine. It is not
- * killed if that helps, but not again within ten seconds unless it helps much:
- * there are always new holes, and a machine must not crawl because each of them
- * puts the end off.
+ * Does compaction that freed @pages of @total put the end of a process off? Not
+ * again within ten seconds, unless it helped much: there are always new holes,
+ * and a machine must not crawl because each of them puts the end off. The OOM
+ * killer's lock is held.
  */
-static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed)
+VISIBLE_IF_KUNIT bool vswap_spares_process(unsigned long pages, unsigned long total)
 {
 	static unsigned long next = INITIAL_JIFFIES;
+
+	if (pages <= total / 16 &&
+	    (pages < SWAP_CLUSTER_MAX || time_before(jiffies, next)))
+		return false;
+	next = jiffies + 10 * HZ;
+	return true;
+}
+
+/* Before a process is killed, for want of memory of the whole machine. */
+static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed)
+{
 	unsigned long pages;
 
 	if (vswap_never_used())
 		return NOTIFY_OK;
 	pages = vswap_compact_pools();
-	if ((pages >= SWAP_CLUSTER_MAX && time_after_eq(jiffies, next)) ||
-	    pages > zswap_total_pages() / 16) {
+	if (vswap_spares_process(pages, zswap_total_pages()))
 		*(unsigned long *)freed += pages;
-		next = jiffies + 10 * HZ;
-	}
 	return NOTIFY_OK;
 }
 

@@ -108,8 +108,8 @@ enum vswap_mode {
 };
 
 extern enum vswap_mode vswap_mode;
-long vswap_slots_left(struct mem_cgroup *memcg);
 extern const char * const vswap_mode_names[];
+long vswap_slots_left(struct mem_cgroup *memcg);
 
 /* space.c */
 int vswap_space_init(work_func_t grow_work);
@@ -379,6 +379,7 @@ int vswap_sysfs_init(void);
 /* Replaced by KUnit; static without it */
 #if IS_ENABLED(CONFIG_KUNIT)
 bool vswap_may_alloc(int piece);
+bool vswap_spares_process(unsigned long pages, unsigned long total);
 bool vswap_wanted(struct folio *folio);
 void vswap_free_run(const unsigned long *words, unsigned int nr,
 		    struct mem_cgroup *memcg);

@@ -597,8 +597,11 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
 		return;
 	vswap_move_count(&memcg->vswap.refusals.nr, &parent->vswap.refusals.nr);
 	/* Until now, those that were freed were counted for the parent. */
-	if (!mem_cgroup_online(memcg))
+	if (!mem_cgroup_online(memcg)) {
 		vswap_move_count(&memcg->vswap.tables, &parent->vswap.tables);
+		/* Flights hold a reference. */
+		VM_WARN_ON_ONCE(atomic_long_read(&memcg->vswap.in_flight));
+	}
 	nr = atomic_long_xchg(&memcg->vswap.zswapped, VSWAP_GONE);
 	if (nr > VSWAP_GONE / 2)
 		vswap_count_zswapped(parent, nr);

@@ -303,6 +303,33 @@ static void refusals_by_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr);
 }
 
+/*
+ * Of 40 anonymous pages 30 are on no list: they are locked, unless the locked
+ * pages are those of files.
+ */
+static void locked_pages(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, vswap_locked(30, 40, 10), 30);
+	KUNIT_EXPECT_EQ(test, vswap_locked(50, 40, 10), 30);
+	KUNIT_EXPECT_EQ(test, vswap_locked(20, 40, 10), 20);
+	KUNIT_EXPECT_EQ(test, vswap_locked(30, 40, 40), 0);
+	/* The numbers are not read at the same time. */
+	KUNIT_EXPECT_EQ(test, vswap_locked(30, 40, 41), 0);
+}
+
+/* A little is worth a wait once in ten seconds, much always. */
+static void oom_is_put_off_rarely(struct kunit *test)
+{
+	unsigned long total = 1UL << 20;
+
+	KUNIT_EXPECT_FALSE(test, vswap_spares_process(0, 0));
+	KUNIT_EXPECT_FALSE(test, vswap_spares_process(SWAP_CLUSTER_MAX - 1, total));
+	KUNIT_EXPECT_TRUE(test, vswap_spares_process(SWAP_CLUSTER_MAX, total));
+	KUNIT_EXPECT_FALSE(test, vswap_spares_process(SWAP_CLUSTER_MAX, total));
+	KUNIT_EXPECT_FALSE(test, vswap_spares_process(total / 16, total));
+	KUNIT_EXPECT_TRUE(test, vswap_spares_process(total / 16 + 1, total));
+}
+
 /* Tables, and what happens without memory for them */
 
 static int failing_piece;
@@ -610,6 +637,8 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
 	KUNIT_CASE(refusals_by_error),
+	KUNIT_CASE(locked_pages),
+	KUNIT_CASE(oom_is_put_off_rarely),
 	KUNIT_CASE(table_failures),
 	KUNIT_CASE(lend_tables),
 	KUNIT_CASE(no_tables),
