@@ -62,6 +62,9 @@ def test_bad_swap(text: str) -> None:
         {"swap": "file"},
         {"icount": True, "cpus": 1},
         {"icount": True, "cpus": 2, "kernel": X86},
+        {"nodes": 2},
+        {"nodes": 3, "cpus": 2, "kernel": X86},
+        {"nodes": 0, "kernel": X86},
     ],
 )
 def test_bad_specs(change: dict[str, Any]) -> None:
@@ -130,6 +133,18 @@ def test_icount(tmp_path: Path) -> None:
     assert argv[argv.index("-icount") + 1] == "shift=0,sleep=off"
     assert argv[argv.index("-accel") + 1] == "tcg,thread=single"
     assert "-icount" not in Qemu().launch(spec(kernel=X86), files(tmp_path)).argv
+
+
+def test_nodes(tmp_path: Path) -> None:
+    """They share the memory and the CPUs; what cannot be divided is the last one's."""
+    wanted = spec(kernel=X86, nodes=2, cpus=3, mem_bytes=(256 << 20) + 4096)
+    wanted.check()
+    argv = Qemu().launch(wanted, files(tmp_path)).argv
+    assert "memory-backend-ram,id=memory0,size=131072K" in argv
+    assert "memory-backend-ram,id=memory1,size=131076K" in argv
+    assert "node,nodeid=0,memdev=memory0,cpus=0-0" in argv
+    assert "node,nodeid=1,memdev=memory1,cpus=1-2" in argv
+    assert "-numa" not in Qemu().launch(spec(kernel=X86), files(tmp_path)).argv
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from vswaplab.proc import SYSTEM, Runner
 
 KERNELS = ("vswap", "mainline", "vswap-off")
 ARCHES = ("um", "x86_64")
-FLAVOURS = ("release", "debug", "bench", "full", "minimal")
+FLAVOURS = ("release", "debug", "bench", "full", "minimal", "preempt", "rt", "kcsan")
+X86_64_ONLY = ("preempt", "rt", "kcsan")  # flavours that User-Mode Linux cannot have
 
 _OPTION = re.compile(r"(CONFIG_\w+)=(.*)")
 _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")

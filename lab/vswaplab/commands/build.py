@@ -29,7 +29,13 @@ def main(args: argparse.Namespace) -> int:
         return 0
     wanted = [(args.kernel, args.arch, args.flavour)]
     if args.all:
-        wanted = [(k, a, f) for k in config.KERNELS for a in config.ARCHES for f in config.FLAVOURS]
+        wanted = [
+            (kernel, arch, flavour)
+            for kernel in config.KERNELS
+            for arch in config.ARCHES
+            for flavour in config.FLAVOURS
+            if arch == "x86_64" or flavour not in config.X86_64_ONLY
+        ]
     for names in wanted:
         start = time.monotonic()
         with shown() as progress:

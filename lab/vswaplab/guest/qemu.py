@@ -33,6 +33,23 @@ def _threads(spec: GuestSpec) -> str:
     return "single" if spec.cpus_used > 1 and patches else "multi"
 
 
+def _nodes(spec: GuestSpec) -> list[str]:
+    """Nodes with the same number of pages each; the rest of them, and of the CPUs, is the last one's."""
+    if spec.nodes == 1:
+        return []
+    pages, cpus = (spec.mem_bytes >> 12) // spec.nodes, spec.cpus_used // spec.nodes
+    argv = []
+    for node in range(spec.nodes):
+        last = node == spec.nodes - 1
+        size = (spec.mem_bytes >> 12) - node * pages if last else pages
+        end = (spec.cpus_used if last else (node + 1) * cpus) - 1
+        argv += [
+            "-object", f"memory-backend-ram,id=memory{node},size={size << 2}K",
+            "-numa", f"node,nodeid={node},memdev=memory{node},cpus={node * cpus}-{end}",
+        ]  # fmt: skip
+    return argv
+
+
 class Qemu:
     """The root is the host's, exported read-only by 9p; results come over a virtio port."""
 
@@ -62,6 +79,7 @@ class Qemu:
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=root,mount_tag=/dev/root",
         ]  # fmt: skip
+        argv += _nodes(spec)
         if spec.icount:  # time stands still in idle
             argv += ["-icount", "shift=0,sleep=off"]
         for name, disk in (("swap", files.disk), ("scratch", files.scratch)):

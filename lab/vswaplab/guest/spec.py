@@ -69,6 +69,7 @@ class GuestSpec:
     kernels that have kmemleak (0: no scan). ``cgroup`` is the version of the hierarchy in
     /sys/fs/cgroup. ``scratch`` is the size in bytes of a second disk, empty, for the script (0: none);
     with ``scratch_mounted`` a file system is made on it, and it is mounted at /scratch.
+    ``nodes`` is the number of NUMA nodes, each with its part of memory and CPUs (x86_64).
     ``icount`` makes the guest's clock count instructions, one a nanosecond (x86_64, one CPU).
     ``on_output`` gets a stream ("out", "err") and bytes as they come.
     """
@@ -90,6 +91,7 @@ class GuestSpec:
     scratch: int = 0
     scratch_mounted: bool = False
     results: Path | None = None
+    nodes: int = 1
     icount: bool = False
     on_sample: Callable[[Sample], None] = _ignore_sample
     on_output: Callable[[str, bytes], None] = _ignore_output
@@ -115,13 +117,20 @@ class GuestSpec:
             raise UsageError(f"bad compressor {self.compressor!r}")
         if not self.timeout > 0:
             raise UsageError(f"bad time limit {self.timeout:g}: expected a positive number of seconds")
-        if self.icount and (self.kernel.arch != "x86_64" or self.cpus_used != 1):
-            raise UsageError("instructions are counted on x86_64 with one CPU only")
         if self.cgroup not in CGROUPS:
             raise UsageError(f"no cgroup version {self.cgroup}; there are: 1, 2")
         if self.scratch_mounted and self.scratch < SCRATCH_MIN:
             raise UsageError(f"bad scratch disk: less than {format_size(SCRATCH_MIN)}")
         parse_swap(self.swap)
+        self._check_machine()
+
+    def _check_machine(self) -> None:
+        """What only an emulated PC has."""
+        x86_64 = self.kernel.arch == "x86_64"
+        if self.icount and not (x86_64 and self.cpus_used == 1):
+            raise UsageError("instructions are counted on x86_64 with one CPU only")
+        if self.nodes != 1 and not (x86_64 and 1 <= self.nodes <= self.cpus_used):
+            raise UsageError(f"bad number of NUMA nodes {self.nodes}: expected x86_64, and a CPU for each")
 
 
 @dataclass

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A kernel without what virtual swap can do without: control groups, a second processor, tracing, MGLRU."""
+"""Kernels that are configured in another way: each keeps every byte, with and without a device.
+
+minimal has no memory control groups, second processor, tracing or MGLRU; preempt is preempted nearly
+anywhere and has no huge pages; rt has spinlocks that sleep, and two nodes of memory; kcsan looks for
+accesses that race.
+"""
+
+from typing import Any
 
 import pytest
 
@@ -10,11 +17,11 @@ MODES = ("anon", "shm-tmpfs", "fork", "free", "mremap", "churn")
 
 EACH = """
 for mode in {modes}; do
-  swapcheck --mode $mode --size 96M --seconds 5 --zero 10 --text 30 --random 20 --rewrite 20 \\
+  swapcheck --mode $mode --size {size}M --seconds 5 --zero 10 --text 30 --random 20 --rewrite 20 \\
     --json=$RESULTS/$mode.json
   echo $? > $RESULTS/$mode.code
 done
-left
+settle; left
 """
 
 # Memory is on the device, in zswap or both; then the device goes, and everything must still be there.
@@ -27,10 +34,34 @@ used > $RESULTS/used
 swapoff $(device); echo $? > $RESULTS/code
 touch /run/go
 wait $pid
-left
+settle; left
 """
 
 FILES_KB = 512  # of the guest's tmpfs, such as $RESULTS: without control groups they are swapped as well
+
+CONFIGURATIONS = [
+    pytest.param(arch, flavour, marks=pytest.mark.kernel("vswap", arch, flavour))
+    for arch, flavour in (
+        ("um", "minimal"),
+        ("x86_64", "minimal"),
+        ("x86_64", "preempt"),
+        ("x86_64", "rt"),
+        ("x86_64", "kcsan"),
+    )
+]
+
+pytestmark = [pytest.mark.long, pytest.mark.parametrize(("arch", "flavour"), CONFIGURATIONS)]
+
+
+def machine(arch: str, flavour: str) -> dict[str, Any]:
+    """What all guests of a configuration have, and how much memory."""
+    return {
+        "arch": arch,
+        "flavour": flavour,
+        "mem_bytes": (96 if arch == "um" else 160) * MIB,
+        "cpus": 1 if flavour == "minimal" else 2,
+        "nodes": 2 if flavour == "rt" else 1,
+    }
 
 
 def nothing_is_left(result: GuestResult) -> bool:
@@ -39,14 +70,11 @@ def nothing_is_left(result: GuestResult) -> bool:
     return slots * 4 <= own_kb + FILES_KB
 
 
-pytestmark = [pytest.mark.kernel("vswap", "um", "minimal"), pytest.mark.long]
-
-
 @pytest.mark.parametrize(("swap", "pool"), [("none", 80), ("file:512M", 80), ("file:512M", 10)])
-def test_bytes(boot_guest: Boot, swap: str, pool: int) -> None:
-    result = boot_guest(
-        EACH.format(modes=" ".join(MODES)), flavour="minimal", mem_bytes=96 * MIB, swap=swap, pool_percent=pool
-    )
+def test_bytes(boot_guest: Boot, arch: str, flavour: str, swap: str, pool: int) -> None:
+    guest = machine(arch, flavour)
+    text = EACH.format(modes=" ".join(MODES), size=guest["mem_bytes"] // MIB)
+    result = boot_guest(text, **guest, swap=swap, pool_percent=pool)
     for mode in MODES:
         assert number(result, f"{mode}.code") == 0, answer(result, f"{mode}.json")
         assert answer(result, f"{mode}.json")["verified"] is True
@@ -54,9 +82,9 @@ def test_bytes(boot_guest: Boot, swap: str, pool: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "always", "never"])
-def test_swapoff(boot_guest: Boot, mode: str) -> None:
+def test_swapoff(boot_guest: Boot, arch: str, flavour: str, mode: str) -> None:
     result = boot_guest(
-        SWAPOFF.format(mode=mode), flavour="minimal", mem_bytes=96 * MIB, swap="file:256M", pool_percent=10
+        SWAPOFF.format(mode=mode), **machine(arch, flavour), swap="file:256M", pool_percent=10
     )
     assert number(result, "used") > 0 and number(result, "code") == 0
     assert answer(result, "swapoff.json")["verified"] is True
