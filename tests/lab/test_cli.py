@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab import fakes
-from vswaplab import cli
+from vswaplab import cli, paths
+from vswaplab.commands import test
 from vswaplab.errors import GuestLost, VswapError
 from vswaplab.series.stored import Store
 from vswaplab.source import linux
@@ -86,6 +87,7 @@ def test_verbose_shows_where_it_failed(
         (["-k", "name", "-x"], ["-k", "name", "-x"]),
         (["--long", "tests/lab", "-q"], ["--long", "tests/lab", "-q"]),
         (["tests/lab", "--long"], ["--long", "tests/lab"]),
+        (["--suite", "mm", "-x"], ["--long", "tests/e2e/test_selftests_mm.py", "-x"]),
     ],
 )
 def test_test_hands_its_arguments_to_pytest(
@@ -95,6 +97,10 @@ def test_test_hands_its_arguments_to_pytest(
     vswap("test", *words)
     assert ran[0][1:] == ["-m", "pytest", *given, "--build-only"]
     assert became[0][1:] == ["-m", "pytest", *given, "-n", "auto", "--maxprocesses", "4", "--dist", "loadscope"]
+
+
+def test_suites_are_there() -> None:
+    assert [path for path in test.SUITES.values() if not (paths.repo_root() / path).is_file()] == []
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, path: Path, code: int = 0) -> tuple[list[list[str]], list[list[str]]]:

@@ -10,7 +10,7 @@
  * SLOT:   |------------- offset --------------|type, 5 bits---|010|
  * LOST:   |------------------------ 0 ------------------------|011|
  * FLIGHT: |----- pointer to what writes the data back --------|100|
- * REFUSED:|---------------- hash of the content --------------|101|
+ * REFUSED:|------------ hash of the content ----------|seed, 8|101|
  *         (other tags are free)
  *
  * - NONE: no data is stored. The slot is free, or zero-filled (the swap table
@@ -26,7 +26,8 @@
  * - FLIGHT: as ZSWAP, and the data is being written to a device. The struct
  *   vswap_flight has the former word until the writing ends.
  * - REFUSED: as NONE, and the data is in memory because it does not compress and
- *   there is no device for it. The hash tells whether it has changed since.
+ *   there is no device for it. The hash tells whether it has changed since, the
+ *   seed whether the compressor has.
  *
  * The reverse map is in the swap table of the device. The word of a slot that
  * backs a virtual slot says which, and in bit C whether only the swap cache

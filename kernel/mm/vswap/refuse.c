@@ -6,7 +6,7 @@
  * device, stays in memory, in the swap cache at its virtual slot. The backing
  * word remembers a hash of its content: the next attempt costs a hash instead
  * of a compression and an unmapping, and a page that has changed is tried
- * again.
+ * again. Nothing changes a page that is not mapped: that costs no hash.
  *
  * The number of such pages tells whether a group can be reclaimed from by
  * swapping at all. It is counted for each group: pages of one group say nothing
@@ -27,6 +27,8 @@ struct vswap_refusals vswap_refusals;
 
 /* Changes when what did not compress may compress: with the compressor. */
 static atomic_t vswap_refusal_seed;
+/* The bits of a backing word that say which it was, below the hash */
+#define VSWAP_SEED_MASK	(0xffUL << VSWAP_TAG_BITS)
 
 /**
  * vswap_forget_refusals - have refused pages tried again when they are met
@@ -38,13 +40,32 @@ void vswap_forget_refusals(void)
 	atomic_inc(&vswap_refusal_seed);
 }
 
+static unsigned long vswap_seed(void)
+{
+	return (unsigned long)atomic_read(&vswap_refusal_seed) << VSWAP_TAG_BITS &
+	       VSWAP_SEED_MASK;
+}
+
 static unsigned long vswap_hash_page(struct page *page)
 {
 	void *data = kmap_local_page(page);
-	u64 hash = xxh64(data, PAGE_SIZE, atomic_read(&vswap_refusal_seed));
+	unsigned long hash = xxh64(data, PAGE_SIZE, 0);
 
 	kunmap_local(data);
-	return vswap_hash_to_backing(hash);
+	return vswap_hash_to_backing((hash & ~VSWAP_SEED_MASK) | vswap_seed());
+}
+
+/*
+ * Does the word of a refused page hold? A folio that is not mapped may have
+ * been changed only by a process that unmapped it since; it then stays in
+ * memory until it is mapped again. @folio is locked.
+ */
+static bool vswap_is_unchanged(struct folio *folio, struct page *page,
+			       unsigned long word)
+{
+	if ((word & VSWAP_SEED_MASK) != vswap_seed())
+		return false;
+	return !folio_mapped(folio) || word == vswap_hash_page(page);
 }
 
 /* The page at a slot does not count as refused any longer. @ci is locked. */
@@ -143,7 +164,7 @@ static bool vswap_page_is_refused(struct folio *folio, unsigned int idx)
 	/* A page that is no longer in use can go. */
 	if (!folio_mapped(folio) && !swp_tb_get_count(swap_table_get(ci, off)))
 		return false;
-	if (word == vswap_hash_page(page))
+	if (vswap_is_unchanged(folio, page, word))
 		return true;
 
 	spin_lock(&ci->lock);
@@ -240,14 +261,53 @@ bool vswap_lacks_slots(struct folio *folio)
 	return lacks;
 }
 
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+/*
+ * An unmapped folio has no anon_vma that could be found. None is needed, as
+ * nobody maps a locked folio of the swap cache.
+ */
+static bool vswap_split_unmapped(struct folio *folio, struct list_head *folios)
+{
+	unsigned int i, nr = folio_nr_pages(folio);
+	struct page *page = folio_page(folio, 0);
+
+	if (folio_split_unmapped(folio, 0))
+		return false;
+	for (i = 1; i < nr; i++) {
+		struct folio *tail = page_folio(page + i);
+
+		folio_unlock(tail);
+		list_add_tail(&tail->lru, folios);
+	}
+	return true;
+}
+#else
+static bool vswap_split_unmapped(struct folio *folio, struct list_head *folios)
+{
+	return false;
+}
+#endif
+
+/*
+ * Split a locked folio that reclaim has isolated; its tail pages are added to
+ * @folios. Return: false if it cannot be split.
+ */
+static bool vswap_split(struct folio *folio, struct list_head *folios)
+{
+	if (!folio_test_anon(folio))
+		return false;
+	return folio_mapped(folio) ? !split_folio_to_list(folio, folios) :
+				     vswap_split_unmapped(folio, folios);
+}
+
 /* See vswap_is_refused(). */
 bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 {
 	bool refused;
 
-	/* Only a mapped one can be split. If it cannot, it may still be taken. */
-	if (folio_test_anon(folio) && folio_mapped(folio) && vswap_lacks_slots(folio))
-		split_folio_to_list(folio, folios);
+	/* If it cannot be split, it may still be taken. */
+	if (vswap_lacks_slots(folio))
+		vswap_split(folio, folios);
 	if (!atomic_long_read(&vswap_refusals.nr))
 		return false;
 
@@ -262,8 +322,7 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 	if (!folio_test_large(folio))
 		return true;
 	/* Split it: the pages that compress can leave without the others. */
-	return !folio_test_anon(folio) || split_folio_to_list(folio, folios) ||
-	       vswap_page_is_refused(folio, 0);
+	return !vswap_split(folio, folios) || vswap_page_is_refused(folio, 0);
 }
 
 /*

@@ -13,12 +13,22 @@ import sys
 
 from vswaplab import paths
 
+# What others wrote, and the file here that runs it.
+SUITES = {
+    "cgroup": "tests/e2e/test_selftests_cgroup.py",  # tools/testing/selftests/cgroup
+    "mm": "tests/e2e/test_selftests_mm.py",  # tools/testing/selftests/mm
+}
+
 REST = "pytest"  # the attribute that takes the arguments this command does not know
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of "vswap test"."""
     parser.add_argument("--long", action="store_true", help="run the tests that take minutes as well")
+    parser.add_argument(
+        "--suite", choices=SUITES, action="append", default=[],
+        help="tests that others wrote, unmodified, on mainline and with virtual swap; may be given several times",
+    )  # fmt: skip
     parser.epilog = "Everything else goes to pytest: paths, -k, -x, --collect-only, ..."
 
 
@@ -36,7 +46,8 @@ def side_by_side(arguments: list[str]) -> list[str]:
 def main(args: argparse.Namespace) -> int:
     """Become pytest, in the repository's top directory; its exit code is the command's."""
     pytest = [sys.executable, "-m", "pytest"]
-    chosen = [*(["--long"] if args.long else []), *args.pytest]
+    suites = [SUITES[name] for name in args.suite]
+    chosen = [*(["--long"] if args.long or suites else []), *suites, *args.pytest]
     os.chdir(paths.repo_root())
     sys.stdout.flush()
     parallel = side_by_side(args.pytest)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel's own tests of memory management, unmodified: what passes on mainline passes with virtual swap.
+
+Mainline has a swap file and zswap. Virtual swap has the same, in both modes, and no device at all.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.common import MIB, Boot
+from vswaplab.tree import buildtree
+
+# Those that swap, map, move, merge or split anonymous memory and shmem. Left out: ksm_tests, migration, rmap
+# and mlock-random-test need libraries of the host's; folio_split_race_test takes minutes here.
+PROGRAMS = (
+    "cow", "droppable", "guard-regions", "khugepaged", "ksm_functional_tests", "madv_populate",
+    "map_populate", "merge", "mkdirty", "mlock2-tests", "mrelease_test", "mremap_dontunmap", "mremap_test",
+    "on-fault-limit", "pagemap_ioctl", "process_madv", "split_huge_page_test", "thuge-gen",
+    "uffd-unit-tests", "uffd-wp-mremap",
+)  # fmt: skip
+SECONDS = 400
+
+NO_FORCE = "the lab's kernels let only debuggers write to read-only memory through /proc/PID/mem"
+# What fails on mainline as well, by program, and why. All others have to pass there.
+KNOWN = {
+    "ksm_functional_tests": NO_FORCE,
+    "mkdirty": NO_FORCE,
+    "mremap_test": "a guest of 768 MB has no 2 GB to move",
+}
+
+RUN = """
+cd {dir}; echo 8 > /proc/sys/vm/nr_hugepages
+for program in {programs}; do timeout -k 5 {seconds} {dir}/$program > $RESULTS/$program 2>&1; done
+"""
+
+Outcome = dict[str, dict[str, str]]  # by program and test: "ok", "not ok", "skip"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory with the programs. Their Makefile writes beside the sources: it works on a copy."""
+    tree = buildtree.source_tree("mainline").path
+    top = tmp_path_factory.mktemp("selftests")
+    copy, out, headers = top / "tools/testing/selftests", top / "out", top / "headers"
+    shutil.copytree(tree / "tools/testing/selftests", copy, symlinks=True)
+    for name in ("tools/include", "tools/lib", "tools/arch", "tools/scripts", "tools/build", "mm", "include"):
+        (top / name).symlink_to(tree / name)
+    shutil.copytree(tree / "scripts", top / "scripts", symlinks=True)
+    out.mkdir()
+    install = ["make", "-s", "ARCH=x86", f"O={top / 'kernel'}", f"INSTALL_HDR_PATH={headers}", "headers_install"]
+    subprocess.run(install, cwd=tree, check=True, timeout=300)
+    wanted = [f"{out}/{program}" for program in PROGRAMS]
+    subprocess.run(
+        ["make", "-s", "-C", copy / "mm", f"OUTPUT={out}", f"KHDR_INCLUDES=-isystem {headers}/include", *wanted],
+        check=True, timeout=300,
+    )  # fmt: skip
+    return out
+
+
+def outcomes(output: str) -> dict[str, str]:
+    """What each test of a program came to; the program's output is in the Test Anything Protocol."""
+    found: dict[str, str] = {}
+    for line in output.splitlines():
+        if match := re.match(r"(ok|not ok) (\d+)(.*)", line):
+            skipped = "# SKIP" in match[3]
+            name = re.sub(r"\s*#\s*(SKIP|XFAIL)\s*", " ", match[3]).strip()
+            found[f"{match[2]} {name}"] = "skip" if skipped else match[1]
+    return found
+
+
+@pytest.fixture(scope="module")
+def outcome(boot_guest: Boot, programs: Path) -> Callable[..., Outcome]:
+    """outcome(kernel, mode, swap, names): the results of one guest."""
+
+    def run(kernel: str, mode: str, swap: str, names: tuple[str, ...] = PROGRAMS) -> Outcome:
+        result = boot_guest(
+            RUN.format(programs=" ".join(names), dir=programs, seconds=SECONDS),
+            kernel=kernel, arch="x86_64", flavour="release", mode=mode, swap=swap, mem_bytes=768 * MIB, cpus=2,
+            pool_percent=50, timeout=1800.0,
+        )  # fmt: skip
+        return {name: outcomes(result.files[name]) for name in names}
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def mainline(outcome: Callable[..., Outcome]) -> Outcome:
+    """What mainline comes to, with a swap file."""
+    return outcome("mainline", "auto", "file:512M")
+
+
+def lost(before: Outcome, after: Outcome) -> dict[str, list[str]]:
+    """The tests that pass before and not after, by program."""
+    return {
+        name: missing
+        for name in after
+        if (missing := [test for test, was in before[name].items() if was == "ok" != after[name].get(test)])
+    }
+
+
+@pytest.mark.long
+@pytest.mark.kernel("mainline", "x86_64", "release")
+def test_mainline(mainline: Outcome) -> None:
+    """Every program says something, and what fails has a known reason."""
+    assert {name for name in PROGRAMS if not mainline[name]} == set()
+    failed = {name for name, tests in mainline.items() if "not ok" in tests.values()}
+    assert failed <= set(KNOWN), {name: mainline[name] for name in failed - set(KNOWN)}
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+@pytest.mark.kernel("mainline", "x86_64", "release")
+@pytest.mark.parametrize(
+    ("mode", "swap"), [("auto", "none"), ("auto", "file:512M"), ("always", "file:512M")], ids=str
+)
+def test_what_passes_on_mainline_passes(
+    outcome: Callable[..., Outcome], mainline: Outcome, mode: str, swap: str
+) -> None:
+    """A program with a test that fails gets a second turn: some depend on the host's load."""
+    missing = lost(mainline, outcome("vswap", mode, swap))
+    if missing:
+        again = lost(mainline, outcome("vswap", mode, swap, tuple(missing)))
+        missing = {name: sorted(set(tests) & set(again.get(name, []))) for name, tests in missing.items()}
+    assert not any(missing.values()), missing
