@@ -9,9 +9,10 @@ set -eu
 top=$(dirname "$(dirname "$(readlink -f "$0")")")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/vswap
 
-# What building (kernels, workloads), booting, the demonstration and the benchmarks use.
+# What building (kernels, workloads), booting, the demonstration, the benchmarks and the tests use.
 packages="gcc libc6-dev make flex bison bc libelf-dev perl git xz-utils ccache ca-certificates
-	python3 python3-venv qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux dmsetup"
+	python3 python3-venv qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux dmsetup
+	spin"
 # The same as commands, for systems that are not Debian.
 commands="gcc make flex bison bc perl git xz ccache python3 qemu-system-x86_64"
 

@@ -238,7 +238,7 @@ def bootstrap(directory: Path, *, dpkg: str | None, sudo: bool = False) -> subpr
 
 ALL = (
     "gcc libc6-dev make flex bison bc libelf-dev perl git xz-utils ccache ca-certificates python3 python3-venv "
-    "qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux dmsetup"
+    "qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux dmsetup spin"
 ).split()
 
 
