@@ -20,7 +20,7 @@ from vswaplab.tree import buildtree
 PROGRAMS = (
     "cow", "droppable", "guard-regions", "khugepaged", "ksm_functional_tests", "madv_populate",
     "map_populate", "merge", "mkdirty", "mlock2-tests", "mrelease_test", "mremap_dontunmap", "mremap_test",
-    "on-fault-limit", "pagemap_ioctl", "process_madv", "split_huge_page_test", "thuge-gen",
+    "on-fault-limit", "pagemap_ioctl", "process_madv", "split_huge_page_test",
     "uffd-unit-tests", "uffd-wp-mremap",
 )  # fmt: skip
 SECONDS = 400
