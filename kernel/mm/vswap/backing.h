@@ -27,7 +27,7 @@
  *   vswap_flight has the former word until the writing ends.
  * - REFUSED: as NONE, and the data is in memory because it does not compress and
  *   there is no device for it. The hash tells whether it has changed since, the
- *   seed whether the compressor has.
+ *   seed whether the compressor or the policy has.
  *
  * The reverse map is in the swap table of the device. The word of a slot that
  * backs a virtual slot says which, and in bit C whether only the swap cache

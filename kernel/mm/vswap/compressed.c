@@ -132,7 +132,7 @@ VISIBLE_IF_KUNIT bool vswap_spares_process(unsigned long pages, unsigned long to
 {
 	static unsigned long next = INITIAL_JIFFIES;
 
-	if (pages <= total / 16 &&
+	if (pages <= max_t(unsigned long, total / 16, SWAP_CLUSTER_MAX) &&
 	    (pages < SWAP_CLUSTER_MAX || time_before(jiffies, next)))
 		return false;
 	next = jiffies + 10 * HZ;

@@ -25,7 +25,7 @@
 /* Of all groups */
 struct vswap_refusals vswap_refusals;
 
-/* Changes when what did not compress may compress: with the compressor. */
+/* Changes with the compressor and with the policy. */
 static atomic_t vswap_refusal_seed;
 /* The bits of a backing word that say which it was, below the hash */
 #define VSWAP_SEED_MASK	(0xffUL << VSWAP_TAG_BITS)
@@ -56,9 +56,9 @@ static unsigned long vswap_hash_page(struct page *page)
 }
 
 /*
- * Does the word of a refused page hold? A folio that is not mapped may have
- * been changed only by a process that unmapped it since; it then stays in
- * memory until it is mapped again. @folio is locked.
+ * Does the word of a refused page hold? A folio that is not mapped has not been
+ * changed: before reclaim unmaps it, __vswap_is_refused() sees to it that words
+ * are right, or gone. @folio is locked.
  */
 static bool vswap_is_unchanged(struct folio *folio, struct page *page,
 			       unsigned long word)
@@ -200,6 +200,19 @@ bool vswap_has_refused(struct folio *folio)
 	return false;
 }
 
+/* No page of a locked folio counts as refused any longer. */
+static void vswap_drop_refusals(struct folio *folio)
+{
+	unsigned int off = swp_cluster_offset(folio->swap), i;
+	struct swap_cluster_info *ci;
+
+	ci = swap_cluster_get_and_lock(folio);
+	for (i = off; i < off + folio_nr_pages(folio); i++)
+		if (vswap_backing_tag(ci->backing[i]) == VSWAP_REFUSED)
+			vswap_take_back(ci, i);
+	swap_cluster_unlock(ci);
+}
+
 /**
  * vswap_take_refusals_back - may a folio that was refused go to a device now?
  * @folio: the folio, locked, at virtual slots
@@ -211,22 +224,14 @@ bool vswap_has_refused(struct folio *folio)
  */
 bool vswap_take_refusals_back(struct folio *folio)
 {
-	unsigned int off = swp_cluster_offset(folio->swap), i;
-	struct swap_cluster_info *ci;
 	bool stays;
 
 	rcu_read_lock();
 	stays = vswap_must_compress(folio_memcg(folio));
 	rcu_read_unlock();
-	if (stays)
-		return false;
-
-	ci = swap_cluster_get_and_lock(folio);
-	for (i = off; i < off + folio_nr_pages(folio); i++)
-		if (vswap_backing_tag(ci->backing[i]) == VSWAP_REFUSED)
-			vswap_take_back(ci, i);
-	swap_cluster_unlock(ci);
-	return true;
+	if (!stays)
+		vswap_drop_refusals(folio);
+	return !stays;
 }
 
 /**
@@ -305,8 +310,8 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 {
 	bool refused;
 
-	/* If it cannot be split, it may still be taken. */
-	if (vswap_lacks_slots(folio))
+	/* If it cannot be split, it may still be taken. A clean one just goes. */
+	if ((folio_mapped(folio) || folio_test_dirty(folio)) && vswap_lacks_slots(folio))
 		vswap_split(folio, folios);
 	if (!atomic_long_read(&vswap_refusals.nr))
 		return false;
@@ -317,8 +322,12 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 	if (refused)
 		vswap_met_refused(folio_memcg(folio));
 	rcu_read_unlock();
-	if (!refused)
+	if (!refused) {
+		/* It will be unmapped, and a word that is left be believed. */
+		if (vswap_has_refused(folio))
+			vswap_drop_refusals(folio);
 		return false;
+	}
 	if (!folio_test_large(folio))
 		return true;
 	/* Split it: the pages that compress can leave without the others. */

@@ -323,6 +323,7 @@ static void oom_is_put_off_rarely(struct kunit *test)
 	unsigned long total = 1UL << 20;
 
 	KUNIT_EXPECT_FALSE(test, vswap_spares_process(0, 0));
+	KUNIT_EXPECT_FALSE(test, vswap_spares_process(1, 0));
 	KUNIT_EXPECT_FALSE(test, vswap_spares_process(SWAP_CLUSTER_MAX - 1, total));
 	KUNIT_EXPECT_TRUE(test, vswap_spares_process(SWAP_CLUSTER_MAX, total));
 	KUNIT_EXPECT_FALSE(test, vswap_spares_process(SWAP_CLUSTER_MAX, total));
