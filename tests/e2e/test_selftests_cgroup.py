@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import tap
 from tests.e2e.common import MIB, Boot
 from vswaplab.tree import buildtree
 
@@ -67,11 +68,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def passed(output: str) -> set[str]:
-    """The tests that are "ok" in a program's output, which is in the Test Anything Protocol."""
-    return set(re.findall(r"^ok \d+ (\w+)$", output, re.MULTILINE))
-
-
 @pytest.fixture(scope="module")
 def outcome(boot_guest: Boot, programs: Path) -> Callable[..., dict[str, set[str]]]:
     """outcome(kernel, mode, swap, names, turn): the tests that pass, by program. Each guest runs once."""
@@ -92,7 +88,7 @@ def outcome(boot_guest: Boot, programs: Path) -> Callable[..., dict[str, set[str
                 kernel=kernel, flavour="release", mode=mode, swap=swap, mem_bytes=1024 * MIB,
                 scratch=400 * MIB, cpus=2,
             )  # fmt: skip
-            known[key] = {name: passed(result.files[name]) for name in names}
+            known[key] = {name: tap.passed(result.files[name]) for name in names}
             print(key, {name: result.files[name] for name in names})  # noqa: T201 (shown when it fails)
         return known[key]
 

@@ -190,6 +190,11 @@ def test_unknown_names(names: tuple[str, str, str]) -> None:
         kbuild.build(*names)
 
 
+def test_a_flavour_of_another_architecture() -> None:
+    with pytest.raises(UsageError, match="rt is one of x86_64 only"):
+        kbuild.build("vswap", "um", "rt")
+
+
 def test_interrupted_build(configs: Path, base: Path, cache: Path) -> None:
     """Ctrl-C: make ends, nothing counts as built, and the next build succeeds."""
     tree = buildtree.source_tree("mainline")

@@ -22,6 +22,11 @@ _OPTION = re.compile(r"(CONFIG_\w+)=(.*)")
 _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
 
 
+def exists(arch: str, flavour: str) -> bool:
+    """Whether kernels of this architecture come in this flavour."""
+    return arch == "x86_64" or flavour not in X86_64_ONLY
+
+
 def fragments(kernel: str, arch: str, flavour: str, directory: Path) -> list[Path]:
     """The fragment files for one kernel, in the order they apply; those that exist."""
     base = ["release"] if flavour in ("bench", "full") else []  # what is released, and more

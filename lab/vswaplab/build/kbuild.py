@@ -52,7 +52,7 @@ def check_names(kernel: str, arch: str, flavour: str) -> None:
     ):
         if value not in known:
             raise UsageError(f"no {what} {value!r}; there are: {', '.join(known)}")
-    if arch != "x86_64" and flavour in config.X86_64_ONLY:
+    if not config.exists(arch, flavour):
         raise UsageError(f"the flavour {flavour} is one of x86_64 only")
 
 

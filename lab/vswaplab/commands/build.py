@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
             for kernel in config.KERNELS
             for arch in config.ARCHES
             for flavour in config.FLAVOURS
-            if arch == "x86_64" or flavour not in config.X86_64_ONLY
+            if config.exists(arch, flavour)
         ]
     for names in wanted:
         start = time.monotonic()
