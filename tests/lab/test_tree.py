@@ -177,6 +177,23 @@ def test_a_fixup_lands_in_its_patch(made: Path, store: Store) -> None:
     assert set(after) == set(before)
 
 
+def test_a_hunk_that_moves_to_an_earlier_patch(made: Path, base: Path, store: Store) -> None:
+    """The later commit ends with the same files as before, but its patch is another one."""
+    repo = Repo(made)
+    branch = repo.lines("branch", "--show-current")[0]
+    before, hook = repo.lines("rev-parse", "HEAD", "HEAD~2")
+    repo.git("checkout", "-q", "--detach", hook)
+    swap = made / "mm/swap.c"
+    swap.write_text(swap.read_text().replace("line 39\n", ""))
+    repo.git("commit", "-q", "-a", "--amend", "--no-edit")
+    repo.git("rebase", "-q", "-X", "theirs", "--onto", "HEAD", hook, branch)
+    assert repo.git("diff", before, "HEAD").stdout == ""
+    assert worktree.export_tree(made, store) == [f"patches/{fakes.HOOK}", f"patches/{fakes.FIRST}"]
+    assert "-line 39" not in (store.patches / fakes.FIRST).read_text()
+    assert stored.render(store, base)  # the patches apply
+    assert worktree.export_tree(made, store) == []
+
+
 def test_build_output_is_not_exported(made: Path, store: Store) -> None:
     (made / "mm/swap.o").write_text("object")
     (made / ".config").write_text("CONFIG_X=y")

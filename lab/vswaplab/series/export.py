@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 
 from vswaplab import paths
@@ -124,10 +125,17 @@ def _check_am(step: Step, data: bytes, repo: Repo) -> None:
         raise TreeError(f"{step.name}: git am would not see its author and message as they are")
 
 
-def _key(step: Step, message: str, whole: Collection[str]) -> tuple[object, ...]:
-    """What a mail is made of: who, when, why, and the files that it contains."""
-    contained = sorted((name, content) for name, content in step.changes.items() if name not in whole)
-    return step.author, step.date, message, tuple(contained)
+def _keys(line: Line, messages: Sequence[str], wholes: Sequence[Collection[str]]) -> list[tuple[object, ...]]:
+    """What each mail is made of: who, when, why, and the files that it contains, before and after."""
+    state = dict(line.base)
+    found: list[tuple[object, ...]] = []
+    for step, message, whole in zip(line.steps, messages, wholes, strict=True):
+        contained = [
+            (name, state.get(name), content) for name, content in step.changes.items() if name not in whole
+        ]
+        found.append((step.author, step.date, message, *sorted(contained, key=itemgetter(0))))
+        state.update(step.changes)
+    return found
 
 
 def _known(store: Store, line: Line, runner: Runner) -> dict[tuple[object, ...], bytes]:
@@ -141,8 +149,8 @@ def _known(store: Store, line: Line, runner: Runner) -> dict[tuple[object, ...],
             patches = stored.load(store)
     except TreeError:
         return {}
-    pairs = zip(patches, found.steps, strict=True)
-    return {_key(step, step.message, patch.adds): patch.data for patch, step in pairs}
+    keys = _keys(found, [step.message for step in found.steps], [patch.adds for patch in patches])
+    return dict(zip(keys, (patch.data for patch in patches), strict=True))
 
 
 def exported(line: Line, store: Store, runner: Runner = SYSTEM) -> Export:
@@ -155,11 +163,14 @@ def exported(line: Line, store: Store, runner: Runner = SYSTEM) -> Export:
     whole = _whole(line)
     steps = [_stored_step(step, whole) for step in line.steps]
     known = _known(store, line, runner)
+    found = list(_mails(Line(line.base, steps), runner))
+    messages = [mail.parse(data, end).message for end, data in found]
+    keys = _keys(Line(line.base, steps), messages, [()] * len(steps))
     patches, counts = {}, dict.fromkeys(order, 0)
-    for step, (end, data) in zip(steps, _mails(Line(line.base, steps), runner), strict=True):
+    for step, key, (end, data) in zip(steps, keys, found, strict=True):
         counts[step.topic] += 1
         name = f"{order.index(step.topic) + 1:02}-{step.topic}/{counts[step.topic]:04}-{end}"
-        patches[name] = known.get(_key(step, mail.parse(data, name).message, ()), data)
+        patches[name] = known.get(key, data)
     final = stored.final(line)
     kernel = {name: content for name in whole if (content := final.get(name))}
     return Export(patches, kernel)
