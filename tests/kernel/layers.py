@@ -6,8 +6,9 @@ names it: a call, a pointer to a function, a variable. What an inline function o
 callers use. Macros are not followed, and neither is what mm/ calls back.
 """
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,27 +108,57 @@ def order(directory: Path) -> list[str]:
     return ORDER.findall((directory / "internal.h").read_text())
 
 
-def uses(directory: Path) -> set[Use]:
-    """All that files of the directory use of each other."""
-    code = {path.name: _code(path.read_text()) for path in sorted(directory.glob("*.[ch]"))}
-    owners = {symbol: name for name in code if name.endswith(".c") for symbol in _symbols(code[name])}
+def named(code: Mapping[str, str]) -> dict[str, set[str]]:
+    """What each .c file names, itself and through inline functions of the headers."""
     inlines: dict[str, set[str]] = {}
     for name in code:
         if name.endswith(".h"):
-            for function, named in _inlines(code[name]).items():
-                inlines.setdefault(function, set()).update(named)
+            for function, words in _inlines(code[name]).items():
+                inlines.setdefault(function, set()).update(words)
 
-    found = set()
+    found = {}
     for name in code:
         if not name.endswith(".c"):
             continue
-        named = set()
+        known: set[str] = set()
         new = _named(code[name])
         while new:
-            named |= new
-            new = {word for function in new & inlines.keys() for word in inlines[function]} - named
-        found |= {Use(name, symbol, owners[symbol]) for symbol in named & owners.keys() if owners[symbol] != name}
+            known |= new
+            new = {word for function in new & inlines.keys() for word in inlines[function]} - known
+        found[name] = known
     return found
+
+
+@functools.cache
+def symbols(text: str) -> frozenset[str]:
+    """The functions and variables that a file defines for others, from its text."""
+    return frozenset(_symbols(_code(text)))
+
+
+def uses(directory: Path) -> set[Use]:
+    """All that files of the directory use of each other."""
+    texts = {path.name: path.read_text() for path in sorted(directory.glob("*.[ch]"))}
+    owners = {symbol: name for name in texts if name.endswith(".c") for symbol in symbols(texts[name])}
+    return {
+        Use(name, symbol, owners[symbol])
+        for name, words in named({name: _code(text) for name, text in texts.items()}).items()
+        for symbol in words & owners.keys()
+        if owners[symbol] != name
+    }
+
+
+def early(step: Mapping[str, str], last: Mapping[str, str], directory: str) -> set[Use]:
+    """What files of the directory use in a step of a series that only a later one defines.
+
+    Both are texts by name: of all files that the series touches, after the step and after the last one.
+    """
+    owners = {symbol: name for name in last if name.endswith(".c") for symbol in symbols(last[name])}
+    defined = {symbol for name in step if name.endswith(".c") for symbol in symbols(step[name])}
+    later = owners.keys() - defined
+    code = {name: _code(text) for name, text in step.items() if name.startswith(directory)}
+    return {
+        Use(name, symbol, owners[symbol]) for name, words in named(code).items() for symbol in words & later
+    }
 
 
 def upward(directory: Path) -> list[Use]:
