@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What user space that may nothing learns of virtual swap: no positions, no pointers, no data of others."""
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, answer, number
+
+pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+
+# A process without privileges looks at its own swapped pages in /proc/self/pagemap, and at files.
+UNPRIVILEGED = """
+cat > /run/look.py <<'EOF'
+import glob, json, mmap, os, struct
+PAGES = 512
+memory = mmap.mmap(-1, PAGES * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(PAGES):
+    memory[page * 4096:page * 4096 + 4096] = (b"%8d" % page) * 512
+for _ in range(20):
+    memory.madvise(21)  # MADV_PAGEOUT
+start = next(int(line.split("-")[0], 16) for line in open("/proc/self/maps")
+             if int(line.split("-")[1].split()[0], 16) - int(line.split("-")[0], 16) == PAGES * 4096)
+with open("/proc/self/pagemap", "rb") as file:
+    file.seek(start // 4096 * 8)
+    entries = struct.unpack(f"{PAGES}Q", file.read(PAGES * 8))
+swapped = [entry for entry in entries if entry >> 62 & 1]
+files = glob.glob("/sys/kernel/mm/vswap/*")
+def opens(path, mode):
+    try:
+        open(path, mode).close()
+    except OSError:
+        return False
+    return True
+print(json.dumps({
+    "swapped": len(swapped),
+    "with a position": sum(bool(entry & (1 << 55) - 1) for entry in swapped),
+    "writable": [path for path in files if opens(path, "r+")],
+    "debugfs": opens("/sys/kernel/debug/vswap/verify", "r"),
+    "tracing": opens("/sys/kernel/tracing/events/vswap/enable", "r")
+        or opens("/sys/kernel/debug/tracing/events/vswap/enable", "r"),
+    "values": {os.path.basename(path): open(path).read().strip() for path in files},
+}))
+EOF
+python3 /run/look.py > $RESULTS/root.json
+setpriv --reuid=65534 --regid=65534 --clear-groups python3 /run/look.py > $RESULTS/nobody.json
+"""
+
+
+@pytest.mark.parametrize(("mode", "zswap"), [("auto", True), ("always", False)])
+def test_what_an_unprivileged_process_sees(boot_guest: Boot, mode: str, zswap: bool) -> None:
+    swap = "none" if zswap else "file:64M"
+    result = boot_guest(UNPRIVILEGED, mode=mode, zswap=zswap, swap=swap, mem_bytes=200 * MIB)
+    root, nobody = answer(result, "root.json"), answer(result, "nobody.json")
+    assert root["swapped"] > 400 and root["with a position"] > 400  # otherwise the test sees nothing
+    assert nobody["swapped"] > 400 and nobody["with a position"] == 0
+    assert nobody["writable"] == [] and not nobody["debugfs"] and not nobody["tracing"]
+    for name, value in nobody["values"].items():
+        assert name == "mode" or value.isdigit() and int(value) < 1 << 40, (name, value)
+
+
+RECYCLED = """
+cat > /run/secret.py <<'EOF'
+import mmap, os, sys
+PAGES = 4096
+secret = b"the secret of another process   "
+memory = mmap.mmap(-1, PAGES * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+if sys.argv[1] == "write":
+    for page in range(PAGES):
+        memory[page * 4096:page * 4096 + 4096] = secret * 127 + (b"%32d" % page)
+    memory.madvise(21)
+    sys.exit()
+found = 0
+for turn in range(4):
+    for page in range(PAGES):
+        if page % 3 != turn % 3:
+            memory[page * 4096] = page % 255 + 1  # the rest of the page has to be zeroes
+    memory.madvise(21)
+    for page in range(PAGES):
+        found += memory[page * 4096 + 1:page * 4096 + 4096].count(0) != 4095
+print(found)
+EOF
+for turn in 1 2 3; do
+  python3 /run/secret.py write & pid=$!; wait $pid
+  python3 /run/secret.py look >> $RESULTS/found
+done
+awk '{ sum += $1 } END { print sum + 0 }' $RESULTS/found > $RESULTS/sum
+"""
+
+
+@pytest.mark.parametrize("swap", ["none", "file:64M"])
+def test_slots_that_are_used_again_show_nothing_of_before(boot_guest: Boot, swap: str) -> None:
+    """Slots, objects and blocks that had another process's data."""
+    result = boot_guest(RECYCLED, swap=swap, mode="always", mem_bytes=200 * MIB)
+    assert result.peak.slots_used > 1000
+    assert result.files["found"].split() == ["0"] * 3 and number(result, "sum") == 0
