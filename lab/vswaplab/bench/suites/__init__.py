@@ -2,7 +2,7 @@
 """The registry of suites, in the order they run and are listed. See vswaplab.bench.suite."""
 
 from vswaplab.bench.suite import Suite
-from vswaplab.bench.suites import held, kbuild, memhog, metadata, micro, redis, sqlite, swapped, usemem
+from vswaplab.bench.suites import held, isolation, kbuild, memhog, metadata, micro, redis, sqlite, swapped, usemem
 from vswaplab.errors import UsageError
 
 SUITES: tuple[Suite, ...] = (
@@ -13,6 +13,7 @@ SUITES: tuple[Suite, ...] = (
     sqlite.SUITE,
     *swapped.SUITES,
     *held.SUITES,
+    isolation.SUITE,
     *micro.SUITES,
     *metadata.SUITES,
 )
