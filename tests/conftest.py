@@ -25,6 +25,19 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the tests that take minutes as well")
     parser.addoption("--build-only", action="store_true", help="build the kernels of the chosen tests and stop")
+    parser.addoption(
+        "--coverage", type=Path, metavar="DIR",
+        help="virtual swap is tested on kernels of the flavour coverage; what they count goes to DIR",
+    )  # fmt: skip
+    parser.addoption(
+        "--outcomes", type=Path, metavar="FILE", help="add what suites of others come to to this JSON file"
+    )
+
+
+def flavour_of(config: pytest.Config, kernel: str, flavour: str) -> str:
+    """The flavour that a test gets which asks for ``flavour``."""
+    covered = config.getoption("coverage") and kernel == "vswap" and flavour in ("release", "debug")
+    return "coverage" if covered else flavour
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -44,7 +57,7 @@ def wanted_kernels(items: list[pytest.Item]) -> list[tuple[str, str, str]]:
             continue
         for mark in item.iter_markers("kernel"):
             kernel, arch, flavour = mark.args
-            found[(kernel, arch, flavour)] = None
+            found[(kernel, arch, flavour_of(item.config, kernel, flavour))] = None
     return list(found)
 
 
@@ -68,9 +81,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def built_kernel() -> Callable[[str, str, str], BuiltKernel]:
+def built_kernel(pytestconfig: pytest.Config) -> Callable[[str, str, str], BuiltKernel]:
     """Build a kernel, or return the one built before from the same inputs."""
-    return lambda kernel, arch, flavour: kbuild.build(kernel, arch, flavour)
+    return lambda kernel, arch, flavour: kbuild.build(kernel, arch, flavour_of(pytestconfig, kernel, flavour))
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,10 @@ COMMANDS = {
     "tree": "make a kernel tree to work in; export commits from it",
     "series": "write the patch series for a mailing list",
     "build": "build kernels",
+    "stress": "swap and verify while everything around changes",
+    "coverage": "say which lines of ours the tests have run",
     "bench": "measure kernels side by side",
-    "report": "compare two benchmark runs, render one again, or write the page of results",
+    "report": "compare two benchmark runs, render one again, or write the pages of results",
     "footprint": "count the lines changed in the base kernel and the lines of our own",
     "codediff": "list the functions whose compiled code differs from mainline's",
 }

@@ -21,6 +21,14 @@ def parse_size(text: str) -> int:
     return size
 
 
+def parse_seconds(text: str) -> float:
+    """Seconds for "90", "90s", "30m", "2h"; 0 is allowed. Raises UsageError for anything else."""
+    match = re.fullmatch(r"(\d+)([smh]?)", text.strip())
+    if match is None:
+        raise UsageError(f"bad time {text!r}: expected a number with s, m or h, such as 30m")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
 def format_size(size: int | float) -> str:
     """Bytes as a short text in binary units: "512 B", "64.0 KB", "1.5 GB"."""
     value = float(size)

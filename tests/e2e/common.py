@@ -2,7 +2,7 @@
 """Types, the answers of a guest, and pieces of the scripts that run in it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Protocol
 
 from vswaplab.guest import GuestResult
@@ -24,6 +24,13 @@ class Boot(Protocol):
         **fields: Any,
     ) -> GuestResult:
         """Boot a guest, run the script in it, and insist on a clean end."""
+
+
+class NoteOutcomes(Protocol):
+    """The fixture note_outcomes."""
+
+    def __call__(self, suite: str, setup: str, mainline: Set[str], ours: Set[str]) -> None:
+        """Note which tests of others pass on mainline, and which with virtual swap in a set-up."""
 
 
 def answer(result: GuestResult, name: str) -> Any:

@@ -1,19 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0
 """Boot a guest for an end-to-end test, and accept no complaint of its kernel."""
 
-from collections.abc import Callable, Sequence
+import datetime
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import pytest
 
-from tests.e2e.common import Boot, script
+from tests.e2e.common import Boot, NoteOutcomes, script
+from vswaplab.bench import sources
 from vswaplab.build import workloads
 from vswaplab.build.kbuild import BuiltKernel
+from vswaplab.coverage import take
 from vswaplab.guest import GuestResult, GuestSpec, boot
+from vswaplab.stress import outcomes
+from vswaplab.stress.outcomes import Outcome
 
 
 @pytest.fixture(scope="session")
-def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel]) -> Boot:
+def note_outcomes(pytestconfig: pytest.Config) -> NoteOutcomes:
+    """Keeps what suites of others came to in the file of the option --outcomes, if it is given."""
+
+    def note(suite: str, setup: str, mainline: Set[str], ours: Set[str]) -> None:
+        if path := pytestconfig.getoption("outcomes"):
+            found = Outcome(
+                suite, setup, len(mainline), len(mainline & ours), len(ours - mainline), sorted(mainline - ours),
+                sources.of_lab("vswap")[:12], datetime.date.today().isoformat(),
+            )  # fmt: skip
+            outcomes.add(path, found)
+
+    return note
+
+
+@pytest.fixture(scope="session")
+def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfig: pytest.Config) -> Boot:
     """boot_guest(script, kernel=, arch=, flavour=, and fields of GuestSpec) -> GuestResult.
 
     The guest must come to its regular end, its kernel must not complain, and the walk over all
@@ -35,7 +55,11 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel]) -> Boot:
         virtual = fields.pop("virtual", True)
         settings: dict[str, Any] = {"cpus": 1, "pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
         whole = f"PATH={workloads.build()}:$PATH\n" + script(text)
-        result = boot(GuestSpec(kernel=built_kernel(kernel, arch, flavour), script=whole, **settings))
+        built = built_kernel(kernel, arch, flavour)
+        covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
+        result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
+        if covered:
+            take.kept(result.files, covered / arch)
         said = f"{result.status}: {result.error}\n{result.output}\n{result.console[-4000:]}"
         assert result.status == "ok", said
         splats = [splat for splat in result.splats if not any(text in splat for text in expected)]

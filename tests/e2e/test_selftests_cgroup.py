@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import tap
-from tests.e2e.common import MIB, Boot
+from tests.e2e.common import MIB, Boot, NoteOutcomes
 from vswaplab.tree import buildtree
 
 PROGRAMS = ("test_memcontrol", "test_zswap", "test_kmem")
@@ -102,6 +102,7 @@ def names_of(tests: Path) -> set[str]:
 
 def compare(
     outcome: Callable[..., dict[str, set[str]]],
+    note_outcomes: NoteOutcomes,
     mode: str,
     swap: str,
     names: tuple[str, ...] = PROGRAMS,
@@ -123,14 +124,20 @@ def compare(
     if again := tuple(name for name in names if missing[name]):
         second = outcome("vswap", mode, swap, again, 2, zswap)
         missing = {name: missing[name] - second[name] for name in again}
+        ours = {name: ours[name] | second.get(name, set()) for name in names}
+    setup = f"{mode}, {swap}" if zswap else f"{mode}, {swap}, no zswap"
+    passed = (set[str]().union(*found.values()) for found in (mainline, ours))
+    note_outcomes("selftests/cgroup", setup, *passed)
     lost = sorted(set[str]().union(*missing.values()))
     assert not lost, f"{mode}, swap device {swap}: they pass on mainline: {lost}"
 
 
 @pytest.mark.kernel("vswap", "um", "release")
 @pytest.mark.kernel("mainline", "um", "release")
-def test_memcontrol_without_a_device(outcome: Callable[..., dict[str, set[str]]]) -> None:
-    compare(outcome, "auto", "none", ("test_memcontrol",))
+def test_memcontrol_without_a_device(
+    outcome: Callable[..., dict[str, set[str]]], note_outcomes: NoteOutcomes
+) -> None:
+    compare(outcome, note_outcomes, "auto", "none", ("test_memcontrol",))
 
 
 @pytest.mark.long
@@ -138,16 +145,20 @@ def test_memcontrol_without_a_device(outcome: Callable[..., dict[str, set[str]]]
 @pytest.mark.kernel("mainline", "um", "release")
 @pytest.mark.parametrize("mode", ["auto", "always"])
 @pytest.mark.parametrize("swap", ["none", "file:512M", "zram:512M"])
-def test_all(outcome: Callable[..., dict[str, set[str]]], mode: str, swap: str) -> None:
-    compare(outcome, mode, swap)
+def test_all(
+    outcome: Callable[..., dict[str, set[str]]], note_outcomes: NoteOutcomes, mode: str, swap: str
+) -> None:
+    compare(outcome, note_outcomes, mode, swap)
 
 
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "um", "release")
 @pytest.mark.kernel("mainline", "um", "release")
 @pytest.mark.parametrize("mode", ["auto", "always"])
-def test_memcontrol_without_zswap(outcome: Callable[..., dict[str, set[str]]], mode: str) -> None:
-    compare(outcome, mode, "file:512M", ("test_memcontrol",), zswap=False)
+def test_memcontrol_without_zswap(
+    outcome: Callable[..., dict[str, set[str]]], note_outcomes: NoteOutcomes, mode: str
+) -> None:
+    compare(outcome, note_outcomes, mode, "file:512M", ("test_memcontrol",), zswap=False)
 
 
 @pytest.mark.long

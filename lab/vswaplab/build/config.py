@@ -15,8 +15,11 @@ from vswaplab.proc import SYSTEM, Runner
 
 KERNELS = ("vswap", "mainline", "vswap-off")
 ARCHES = ("um", "x86_64")
-FLAVOURS = ("release", "debug", "bench", "full", "minimal", "preempt", "rt", "kcsan")
+FLAVOURS = ("release", "debug", "bench", "full", "minimal", "preempt", "rt", "kcsan", "coverage")
 X86_64_ONLY = ("preempt", "rt", "kcsan")  # flavours that User-Mode Linux cannot have
+
+# Flavours that are another one and more.
+_BASES = {"bench": "release", "full": "release", "coverage": "debug"}
 
 _OPTION = re.compile(r"(CONFIG_\w+)=(.*)")
 _NOT_SET = re.compile(r"# (CONFIG_\w+) is not set")
@@ -29,12 +32,12 @@ def exists(arch: str, flavour: str) -> bool:
 
 def fragments(kernel: str, arch: str, flavour: str, directory: Path) -> list[Path]:
     """The fragment files for one kernel, in the order they apply; those that exist."""
-    base = ["release"] if flavour in ("bench", "full") else []  # what is released, and more
-    names = ["common", arch, *base, flavour, f"{flavour}-{arch}"]
+    flavours = [_BASES[flavour], flavour] if flavour in _BASES else [flavour]
+    names = ["common", arch, *(f"{one}{part}" for one in flavours for part in ("", f"-{arch}"))]
     if kernel in KERNELS and kernel != "mainline":
         names.append(kernel)
     if kernel == "vswap":
-        names.append(f"{flavour}-vswap")
+        names += [f"{one}-vswap" for one in flavours]
     return [path for name in names if (path := directory / f"{name}.config").is_file()]
 
 

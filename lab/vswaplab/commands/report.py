@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Render a run of "vswap bench" again, compare two runs, or write the page of all results.
+"""Render a run of "vswap bench" again, compare two runs, or write the pages of all results.
 
 vswap report A.json --html FILE    the page for one run
 vswap report A.json B.json         what became better or worse from A to B, for each kernel
 vswap report --results             docs/results.md and the table in README.md, from docs/bench/*.json
+vswap report --reliability         docs/reliability.md, from docs/reliability/*.json
 """
 
 import argparse
@@ -14,6 +15,7 @@ from vswaplab.bench import compare, display, html, resultspage
 from vswaplab.bench.document import read_json
 from vswaplab.commands.bench import check_target
 from vswaplab.errors import UsageError
+from vswaplab.stress import page as reliability
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--results", action="store_true", help=f"write what {resultspage.DECLARATION} declares, and nothing else"
     )
+    parser.add_argument(
+        "--reliability", action="store_true", help=f"write {reliability.PAGE} from what vswap stress recorded"
+    )
+
+
+def _write_reliability() -> int:
+    """Write the page if it differs from the records."""
+    root = paths.repo_root()
+    if reliability.outdated(root):
+        paths.write_file(root / reliability.PAGE, reliability.page(root).encode())
+        print(f"{reliability.PAGE} written")
+    return 0
 
 
 def _write_results() -> int:
@@ -38,12 +52,12 @@ def _write_results() -> int:
 
 def main(args: argparse.Namespace) -> int:
     """Print a table; write the page if one is asked for."""
-    if args.results:
+    if args.results or args.reliability:
         if args.file or args.html:
-            raise UsageError("--results takes no file: it reads docs/bench/results.toml and what is named there")
-        return _write_results()
+            raise UsageError("--results and --reliability take no file: they read what docs/ has")
+        return (_write_results() if args.results else 0) or (_write_reliability() if args.reliability else 0)
     if args.file is None:
-        raise UsageError("a report is needed, written by vswap bench --json; or --results")
+        raise UsageError("a report is needed, written by vswap bench --json; or --results, or --reliability")
     check_target(args.html)
     content = read_json(args.file)
     if args.second is not None:

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Swap devices that come, go and fail."""
+
+import ctypes
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from vswaplab.guestprograms.stress.disturber import Disturber, write
+
+SWAP_FLAG_PREFER, SWAP_FLAG_DISCARD = 0x8000, 0x10000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def devices() -> list[str]:
+    """The devices in use."""
+    return [line.split()[0] for line in Path("/proc/swaps").read_text().splitlines()[1:]]
+
+
+def swapon(device: str, flags: int = 0) -> bool:
+    """Whether the kernel takes it."""
+    return bool(_libc.swapon(os.fsencode(device), flags) == 0)
+
+
+def swapoff(device: str) -> bool:
+    """Whether it went. It does not if there is no memory for what is on it."""
+    return bool(_libc.swapoff(os.fsencode(device)) == 0)
+
+
+class Swapoff(Disturber):
+    """The device is removed, with what is on it, and added again, with another priority."""
+
+    pause = 2.0
+
+    def __init__(self, rng: random.Random, memory: int) -> None:
+        super().__init__(rng, memory)
+        self._devices = devices()
+
+    def possible(self) -> bool:
+        """Whether there is a device."""
+        return bool(self._devices)
+
+    def step(self) -> None:
+        """Remove it or add it."""
+        device = self.rng.choice(self._devices)
+        if device in devices():
+            self.count("swapoff", swapoff(device))
+        else:
+            flags = self.rng.choice((0, SWAP_FLAG_DISCARD, SWAP_FLAG_PREFER | 5))
+            self.count("swapon", swapon(device, flags) or swapon(device))
+
+    def undo(self) -> None:
+        """Everything is added again."""
+        for device in self._devices:
+            if device not in devices():
+                swapon(device)
+
+
+class Injection(Disturber):
+    """One of the kernel's points for fault injection; what it counts is the number of faults."""
+
+    MANY = 1 << 30
+    pause = 1.0
+    directory = Path("/sys/kernel/debug")
+    settings: dict[str, object] = {}  # noqa: RUF012 (constants of a subclass)
+    percent: Sequence[int] = (0, 1, 5, 10, 30)
+
+    def possible(self) -> bool:
+        """Whether the kernel has it."""
+        return self.directory.exists()
+
+    def start(self) -> None:
+        """Prepare it. The count that is left of "times" says how many faults there were."""
+        for name, value in {"verbose": 0, "interval": 1, "times": self.MANY, **self.settings}.items():
+            if (self.directory / name).exists():
+                write(self.directory / name, value)
+
+    def step(self) -> None:
+        """Another probability, in percent; sometimes none, so that work goes on."""
+        if not self.done["turns"]:
+            self.start()
+        self.count("turns", write(self.directory / "probability", self.rng.choice(self.percent)))
+
+    def undo(self) -> None:
+        """No more faults; count those that were."""
+        write(self.directory / "probability", 0)
+        if self.done["turns"]:
+            left = int((self.directory / "times").read_text())
+            self.done["faults"] = self.MANY - left
+
+
+class SlabFails(Injection):
+    """kmalloc() and caches fail for the workers and for what reclaims on their behalf."""
+
+    directory = Path("/sys/kernel/debug/failslab")
+    settings = {"task-filter": "Y", "ignore-gfp-wait": "N"}  # noqa: RUF012
+
+
+class PagesFail(Injection):
+    """The page allocator fails for the workers."""
+
+    directory = Path("/sys/kernel/debug/fail_page_alloc")
+    settings = {"task-filter": "Y", "ignore-gfp-wait": "N", "ignore-gfp-highmem": "Y", "min-order": 0}  # noqa: RUF012
+
+
+class RequestsFail(Injection):
+    """Reads and writes of the swap device fail. A read that fails costs the process its life."""
+
+    directory = Path("/sys/kernel/debug/fail_make_request")
+    percent = (0, 0, 5, 20)
+
+    def start(self) -> None:
+        """Requests of the devices only."""
+        super().start()
+        for device in devices():
+            write(Path("/sys/block") / Path(device).name / "make-it-fail", 1)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The trials: what is done to the machine while its memory is swapped and verified."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_MIB = 1 << 20
+# What says that a block of memory is in use at the moment. Offlining it tries again, or fails with EBUSY.
+_OFFLINE = ("page dumped because: isolation failed", "page dumped because: migration failure")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """``disturbers`` are those of vswaplab.guestprograms.stress.
+
+    ``share`` is the size of all workers' data, as a share of the guest's memory. ``swaps`` are the
+    swap devices that a guest may have, ``pools`` the sizes of zswap's pool, in percent, if it has one;
+    ``memory`` are its sizes in MB (empty: those of its architecture). ``killed``: workers may be
+    killed, or get errors, by what is done; then only wrong content is a failure. ``expected`` are
+    complaints that belong to the trial. ``architectures`` and ``flavours`` are those in which it
+    makes sense.
+    """
+
+    name: str
+    what: str
+    disturbers: Sequence[str]
+    share: float = 0.5
+    swaps: Sequence[str] = ("none", "file:128M", "file:512M", "zram:256M")
+    pools: Sequence[int] = (3, 20, 80)
+    memory: Sequence[int] = ()
+    killed: bool = False
+    expected: Sequence[str] = ()
+    architectures: Sequence[str] = ("um", "x86_64")
+    flavours: Sequence[str] = ("release", "debug", "minimal", "preempt", "rt", "kcsan")
+    cmdline: Sequence[str] = ()
+
+    def fits(self, arch: str, flavour: str) -> bool:
+        """Whether such a kernel can have this trial."""
+        return arch in self.architectures and flavour in self.flavours
+
+    def guest(self, seed: int, arch: str, flavour: str) -> dict[str, Any]:
+        """Fields of a GuestSpec, the same for the same seed."""
+        rng = random.Random(f"{self.name} {seed}")
+        nodes = 2 if flavour == "rt" else 1
+        most = {"um": 2, "x86_64": 4}[arch]
+        memory = self.memory or ((192, 256, 384) if arch == "um" else (320, 512, 768))
+        swap = rng.choice([swap for swap in self.swaps if flavour != "minimal" or "zram" not in swap])
+        return {
+            "mem_bytes": rng.choice(memory) * _MIB,
+            "cpus": 1 if flavour == "minimal" else rng.randrange(2, most + 1),
+            "nodes": nodes,
+            "swap": swap,
+            "mode": rng.choice(("auto", "auto", "always")),
+            "pool_percent": 80 if swap == "none" else rng.choice(self.pools),
+            "compressor": rng.choice(("lzo", "lz4", "zstd")),
+            "extra_cmdline": tuple(self.cmdline),
+        }
+
+
+DEBUG = ("debug",)
+TRIALS = (
+    Trial(
+        "pressure", "More data than memory: all of swapcheck's modes, all mixtures of pages.",
+        (), share=1.1, swaps=("none", "file:1G", "zram:1G"),
+    ),
+    Trial(
+        "changes", "Mode, compressor, pool, zswap, MGLRU, KSM, sizes of folios and vm settings change.",
+        ("knobs",),
+    ),
+    Trial("groups", "Limits change, groups are reclaimed, made and removed, processes move.", ("groups",)),
+    Trial(
+        "swapoff", "The device is removed and added again, while data is written back to it.",
+        ("swapoff", "groups"), swaps=("file:128M", "file:512M"),
+    ),
+    Trial(
+        "deaths", "Processes are killed at any moment; others run out of their group's memory.",
+        ("deaths", "oom", "groups"),
+    ),
+    Trial(
+        "folios", "Sizes of anonymous and shmem folios change, from 16 KB to 2 MB.",
+        ("folios", "groups"), architectures=("x86_64",), flavours=("release", "debug", "kcsan"),
+    ),
+    Trial(
+        "hot-plug", "CPUs and blocks of memory go offline and come back.",
+        ("cpus", "memory", "groups"), architectures=("x86_64",), flavours=("release", "debug", "preempt", "kcsan"),
+        memory=(640, 768), expected=_OFFLINE, cmdline=("movablecore=384M",),
+    ),
+    Trial(
+        "allocations fail", "1 to 30 % of the allocations of slabs and pages fail (failslab, fail_page_alloc).",
+        ("allocations", "groups"), killed=True, flavours=DEBUG,
+    ),
+    Trial(
+        "requests fail", "Reads and writes of the swap device fail (fail_make_request).",
+        ("requests", "groups"), swaps=("file:128M", "file:512M"), pools=(3,), killed=True, flavours=DEBUG,
+        expected=("Read-error on swap-device", "Write-error on swap-device"),
+    ),
+    Trial(
+        "bad inputs", "Wrong values for every file of virtual swap, zswap and groups; spoilt swap headers.",
+        ("fuzz", "groups"),
+    ),
+    Trial(
+        "everything", "All of the above at once, but for failures.",
+        ("knobs", "groups", "swapoff", "deaths", "oom", "cpus"),
+    ),
+)  # fmt: skip
+
+
+def by_name(name: str) -> Trial | None:
+    """The trial of that name."""
+    return next((trial for trial in TRIALS if trial.name == name), None)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The trials of "vswap stress", a few seconds each; all of them, and on x86-64, take minutes."""
+
+from collections.abc import Callable
+
+import pytest
+
+from vswaplab.build.kbuild import BuiltKernel
+from vswaplab.stress import campaign
+from vswaplab.stress.trial import TRIALS, by_name
+
+# What a trial has done when it is over, however short: otherwise it was none.
+DONE = {
+    "changes": {"mode", "compressor", "enabled", "max_pool_percent"},
+    "groups": {"memory.high", "memory.reclaim", "process moved"},
+    "swapoff": {"swapoff", "swapon"},
+    "deaths": {"killed", "killed for want of memory"},
+    "folios": {"size of folios"},
+    "hot-plug": {"cpu offline", "cpu online", "memory offline"},
+    "allocations fail": {"faults"},
+    "requests fail": {"faults"},
+    "bad inputs": {"files, refused", "files, taken", "swap headers, refused"},
+    "everything": {"mode", "swapoff", "killed", "memory.high"},
+}
+SHORT = ("requests fail", "bad inputs", "everything")
+
+
+def run(name: str, kernel: BuiltKernel, seconds: float) -> None:
+    """One guest, which must have verified pages, done what it is for, and found nothing."""
+    trial = by_name(name)
+    assert trial is not None
+    record, result = campaign.one(trial, kernel, "", 1, seconds)
+    assert record.problems == (), f"{record}\n{result.output}\n{result.console[-3000:]}"
+    assert record.checks > 10_000
+    assert DONE.get(name, set()) <= set(record.done), record.done
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+@pytest.mark.parametrize("name", SHORT)
+def test_for_some_seconds(built_kernel: Callable[[str, str, str], BuiltKernel], name: str) -> None:
+    run(name, built_kernel("vswap", "um", "debug"), 12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("arch", "flavour", "name"),
+    [
+        pytest.param(arch, flavour, trial.name, marks=pytest.mark.kernel("vswap", arch, flavour))
+        for arch, flavour in (("um", "debug"), ("x86_64", "release"), ("x86_64", "debug"))
+        for trial in TRIALS
+        if trial.fits(arch, flavour)
+    ],
+)
+def test_for_a_minute(
+    built_kernel: Callable[[str, str, str], BuiltKernel], arch: str, flavour: str, name: str
+) -> None:
+    run(name, built_kernel("vswap", arch, flavour), 60)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""stress-ng, Debian's, with --verify: a stressor that passes on mainline passes with virtual swap."""
+
+import shutil
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from tests.e2e.common import MIB, Boot, NoteOutcomes
+
+# Those of the classes vm and memory, and others, that allocate, map, share, move, advise or fork memory.
+STRESSORS = (
+    "bigheap", "brk", "dev-shm", "fork", "ksm", "madvise", "malloc", "memfd", "memhotplug", "memrate", "memthrash",
+    "mincore", "mlock", "mlockmany", "mmap", "mmapfixed", "mmapfork", "mmapmany", "mprotect", "mremap", "msync",
+    "munmap", "pagemove", "pageswap", "physpage", "remap", "resources", "shm", "shm-sysv", "stack", "stackmmap",
+    "swap", "tmpfs", "userfaultfd", "vfork", "vm", "vm-addr", "vm-rw", "vm-segv", "vm-splice", "zero",
+)  # fmt: skip
+# Of each of two processes, for those that take a size. The guest has 256 MB.
+SIZES = {"vm": "160M", "mmap": "80M", "malloc": "80M", "memfd": "80M", "shm": "16M"}
+
+RUN = """
+cd /scratch
+run() {{
+  timeout -k 5 60 stress-ng --$1 2 $2 --timeout 5 --verify --oomable > $RESULTS/$1 2>&1
+  echo "exit $?" >> $RESULTS/$1
+}}
+{commands}
+settle; left
+"""
+
+
+def commands(stressors: Iterable[str]) -> str:
+    """A line for each."""
+    sizes = {name: f"--{name}-bytes {size}" for name, size in SIZES.items()}
+    return "\n".join(f"run {name} '{sizes.get(name, '')}'" for name in stressors)
+
+
+Outcome = dict[str, str]  # by stressor: "passed", "failed" or "skipped"
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(shutil.which("stress-ng") is None, reason="needs Debian's package stress-ng"),
+]
+
+
+def outcome_of(text: str) -> str:
+    """What a stressor came to, from what stress-ng printed and its exit code: 3 and 4 say that it cannot run."""
+    code = int(text.rpartition("exit ")[2])
+    if code == 0:
+        return "skipped" if "skipping" in text else "passed"
+    return "skipped" if code in (3, 4) else "failed"
+
+
+def passed(found: Outcome) -> set[str]:
+    """The stressors that passed."""
+    return {name for name, was in found.items() if was == "passed"}
+
+
+@pytest.fixture(scope="module")
+def outcome(boot_guest: Boot) -> Callable[..., Outcome]:
+    """outcome(kernel, mode, swap, stressors): the results of one guest, which must not complain."""
+
+    def run(kernel: str, mode: str, swap: str, stressors: tuple[str, ...] = STRESSORS) -> Outcome:
+        result = boot_guest(
+            RUN.format(commands=commands(stressors)),
+            kernel=kernel, flavour="full", mode=mode, swap=swap, mem_bytes=256 * MIB, cpus=2, pool_percent=60,
+            scratch=256 * MIB, scratch_mounted=True, timeout=3000.0,
+        )  # fmt: skip
+        found = {name: outcome_of(result.files[name]) for name in stressors}
+        for name, was in found.items():
+            if was == "failed":
+                print(kernel, mode, swap, name, result.files[name])  # noqa: T201 (shown when a test fails)
+        return found
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def mainline(outcome: Callable[..., Outcome]) -> Outcome:
+    """What mainline comes to, with a swap file."""
+    return outcome("mainline", "auto", "file:512M")
+
+
+@pytest.mark.kernel("mainline", "um", "full")
+def test_mainline(mainline: Outcome) -> None:
+    """Most of it runs there: otherwise the comparison says nothing."""
+    assert sum(was == "passed" for was in mainline.values()) >= 25, mainline
+
+
+@pytest.mark.kernel("mainline", "um", "full")
+@pytest.mark.kernel("vswap", "um", "full")
+@pytest.mark.parametrize(
+    ("mode", "swap"), [("auto", "none"), ("auto", "file:512M"), ("always", "file:512M")], ids=str
+)
+def test_what_passes_on_mainline_passes(
+    outcome: Callable[..., Outcome], mainline: Outcome, note_outcomes: NoteOutcomes, mode: str, swap: str
+) -> None:
+    """A stressor that fails gets a second turn: some fail when the host is busy."""
+    found = outcome("vswap", mode, swap)
+    lost = tuple(name for name, was in mainline.items() if was == "passed" != found[name])
+    if lost:
+        found |= outcome("vswap", mode, swap, lost)
+        lost = tuple(name for name in lost if found[name] != "passed")
+    note_outcomes("stress-ng", f"{mode}, {swap}", passed(mainline), passed(found))
+    assert not lost

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Trials without guests: which there are, how an answer is judged, what is recorded and shown."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vswaplab import cli, paths
+from vswaplab.build.kbuild import BuiltKernel
+from vswaplab.errors import UsageError
+from vswaplab.guest import GuestResult, GuestSpec
+from vswaplab.guestprograms.stress.__main__ import DISTURBERS
+from vswaplab.stress import campaign, page
+from vswaplab.stress.record import Record, added, read, write
+from vswaplab.stress.trial import TRIALS, Trial, by_name
+
+GOOD: dict[str, Any] = {
+    "checks": 1000, "mismatches": 0, "ends": {"verified": 3}, "all_ended": True, "notes": ["a note"], "left_kb": 0,
+    "done": {"mode": 7},
+}  # fmt: skip
+RECORD = Record("changes", 3, "um", "debug", "0123456789ab", "2026-01-02T03:04:05+00:00", 60.0, 1000)
+
+
+def kernel(arch: str = "um", flavour: str = "debug") -> BuiltKernel:
+    """One that nobody boots."""
+    return BuiltKernel("vswap", arch, flavour, Path("vmlinux"), Path(), Path(".config"), "7.3")
+
+
+def trial(name: str) -> Trial:
+    """A trial that there is."""
+    found = by_name(name)
+    assert found is not None
+    return found
+
+
+def test_every_disturber_is_used_and_known() -> None:
+    assert {name for one in TRIALS for name in one.disturbers} == set(DISTURBERS)
+    assert len({one.name for one in TRIALS}) == len(TRIALS)
+
+
+def test_a_seed_is_a_guest() -> None:
+    for one in TRIALS:
+        guests = [one.guest(seed, "x86_64", "debug") for seed in range(20)]
+        assert guests == [one.guest(seed, "x86_64", "debug") for seed in range(20)]
+        assert len({str(guest) for guest in guests}) > 5, one.name
+        for guest in guests:
+            GuestSpec(kernel=kernel("x86_64"), script="", **guest).check()
+
+
+@pytest.mark.parametrize("one", TRIALS, ids=lambda one: one.name)
+def test_what_a_kernel_can_have(one: Trial) -> None:
+    """One processor and no zram in the smallest one, two nodes with PREEMPT_RT."""
+    for seed in range(20):
+        if one.fits("um", "minimal"):
+            guest = one.guest(seed, "um", "minimal")
+            assert guest["cpus"] == 1 and "zram" not in guest["swap"]
+        if one.fits("x86_64", "rt"):
+            GuestSpec(kernel=kernel("x86_64", "rt"), script="", **one.guest(seed, "x86_64", "rt")).check()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"mismatches": 2}, "2 pages had wrong content"),
+        ({"all_ended": False}, "a worker did not end"),
+        ({"left_kb": 8}, "8 KB in slots that belong to no process"),
+        ({"ends": {"verified": 2, "SIGKILL": 1}}, "workers ended with {'SIGKILL': 1}"),
+    ],
+)
+def test_what_is_a_problem(change: dict[str, Any], said: str) -> None:
+    result = GuestResult(status="ok", files={"answer.json": json.dumps({**GOOD, **change})})
+    _, wrong = campaign.judge(trial("changes"), result)
+    assert wrong == [said, "a note"]
+    good = GuestResult(status="ok", files={"answer.json": json.dumps(GOOD)})
+    assert campaign.judge(trial("changes"), good)[1] == []
+
+
+def test_workers_may_be_killed_only_where_failures_are_injected() -> None:
+    text = json.dumps({**GOOD, "ends": {"SIGBUS": 3}})
+    result = GuestResult(status="ok", files={"answer.json": text})
+    assert campaign.judge(trial("requests fail"), result)[1] == []
+    assert campaign.judge(trial("everything"), result)[1] != []
+
+
+def test_splats_and_lost_guests() -> None:
+    text = json.dumps(GOOD)
+    splats = ["Write-error on swap-device (254:0:8)", "WARNING: CPU: 0"]
+    result = GuestResult(status="ok", files={"answer.json": text}, splats=splats)
+    assert campaign.judge(trial("requests fail"), result)[1] == ["WARNING: CPU: 0"]
+    assert campaign.judge(trial("changes"), result)[1] == splats
+    answer, wrong = campaign.judge(trial("changes"), GuestResult(status="timeout", error="no end"))
+    assert answer == {} and wrong[:2] == ["the guest ended with timeout: no end", "no answer of the guest"]
+
+
+def test_a_record_of_a_guest() -> None:
+    specs: list[GuestSpec] = []
+
+    def boot(spec: GuestSpec) -> GuestResult:
+        specs.append(spec)
+        return GuestResult(status="ok", files={"answer.json": json.dumps(GOOD)}, seconds=61.23)
+
+    record, result = campaign.one(trial("swapoff"), kernel(), "0123456789abcdef", 5, 60, boot=boot)
+    assert (record.trial, record.seed, record.kernel, record.seconds) == ("swapoff", 5, "0123456789ab", 61.2)
+    assert (record.checks, dict(record.done), record.problems) == (1000, {"mode": 7}, ())
+    assert result.status == "ok" and "swapoff groups --seed 5" in specs[0].script
+
+
+def test_turns_end_when_the_time_is_over() -> None:
+    moments = iter(range(100))
+    found = campaign.turns(TRIALS[:2], [kernel()], 4, 3, clock=lambda: float(next(moments)))
+    assert [(one.name, seed) for one, _, seed in found] == [
+        ("pressure", 4), ("changes", 4), ("pressure", 5), ("changes", 5), ("pressure", 6),
+    ]  # fmt: skip
+    once = campaign.turns([trial("folios"), trial("groups")], [kernel()], 1, 0.0)
+    assert [one.name for one, _, _ in once] == ["groups"]  # User-Mode Linux has no large folios
+
+
+def test_records_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    records = [RECORD, Record(**{**RECORD.__dict__, "problems": ("bad",), "done": {"mode": 2}})]
+    write(path, records)
+    assert read(path) == records
+    total = added(records)
+    assert (total.guests, total.seconds, total.checks, total.bad) == (2, 120.0, 2000, 1)
+    assert dict(total.done) == {"mode": 2}
+    write(path, [])
+    assert read(path) == []
+    for text in ("", "[]", '{"format": 7, "records": []}', '{"format": 1, "records": [{"trial": 1}]}'):
+        path.write_text(text)
+        with pytest.raises(UsageError, match=r"no list of trials|has format 7"):
+            read(path)
+
+
+def test_the_page_is_what_the_records_say() -> None:
+    assert not page.outdated(paths.repo_root()), f"run {page.COMMAND}"
+
+
+def test_a_page(tmp_path: Path) -> None:
+    (tmp_path / page.RECORDS).mkdir(parents=True)
+    (tmp_path / page.FOUND).write_text('[[defect]]\nby = "review"\nwhat = "a defect"\ntest = "a test"\n')
+    bad = Record(**{**RECORD.__dict__, "seed": 4, "problems": ("1 pages had wrong content",)})
+    write(tmp_path / page.RECORDS / "a.json", [RECORD, bad])
+    text = page.page(tmp_path)
+    assert "**2,000 pages verified** in 2 guests" in text and "1 guest with a problem" in text
+    assert "changes, seed 4, um, debug" in text and "| review | a defect | a test |" in text
+    write(tmp_path / page.RECORDS / "b.json", [Record(**{**RECORD.__dict__, "trial": "other"})])
+    with pytest.raises(UsageError, match="no such trial: other"):
+        page.page(tmp_path)
+
+
+def test_every_defect_has_its_test() -> None:
+    top = paths.repo_root()
+    cases = "".join(path.read_text() for path in (top / "kernel/mm/vswap/tests").glob("*.c"))
+    for defect in tomllib.loads((top / page.FOUND).read_text())["defect"]:
+        name, _, function = defect["test"].partition("::")
+        if name == "kunit":
+            assert re.search(rf"KUNIT_CASE\w*\({function}\)", cases), defect
+        else:
+            assert f"def {function}(" in (top / "tests" / name).read_text(), defect
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--trial", "luck"], "no trial 'luck'; there are: pressure, "),
+        (["--on", "um"], "no kernel 'um'; expected ARCH-FLAVOUR"),
+        (["--on", "um-rt"], "no kernel 'um-rt'; expected ARCH-FLAVOUR"),
+        (["--trial", "folios"], "none of these trials is for any of these kernels"),
+        (["--time", "soon"], "bad time 'soon'"),
+        (["--record", "/dev/null"], "is no list of trials"),
+    ],
+)
+def test_bad_usage(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["stress", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["stress", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert all(one.name in said for one in TRIALS)
