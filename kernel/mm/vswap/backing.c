@@ -156,7 +156,7 @@ void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 }
 
 /**
- * __vswap_read_lost - finish reading a folio whose data is nowhere
+ * __vswap_read_lost - complete a read of a folio that has no backing data
  * @folio: the folio: neither zero-filled nor in zswap
  *
  * The reader gets an I/O error rather than somebody's old data.
@@ -278,10 +278,18 @@ struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word)
  */
 void __vswap_zswap_erase(struct folio *folio)
 {
-	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
+	unsigned int nr = folio_nr_pages(folio), i;
+	struct swap_cluster_info *ci;
 
-	vswap_release_folio(ci, folio, BIT(VSWAP_ZSWAP), VSWAP_IN_MEMORY);
-	swap_cluster_unlock(ci);
+	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	/* Others who need the cluster do not wait for a whole large folio. */
+	for (i = 0; i < nr; i += VSWAP_RUN_MAX) {
+		ci = swap_cluster_get_and_lock(folio);
+		vswap_release_backing(ci, page_swap_entry(folio_page(folio, i)),
+				      min(nr - i, VSWAP_RUN_MAX),
+				      BIT(VSWAP_ZSWAP), VSWAP_IN_MEMORY);
+		swap_cluster_unlock(ci);
+	}
 }
 
 /* How many slots of a folio have no slot of a device behind them? */

@@ -31,7 +31,7 @@
 /* Indexed as in backing words. A pool stays as long as it has data. */
 static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
 static DEFINE_MUTEX(vswap_pools_lock);
-/* There are few holes to fill until then */
+/* No compaction before this time: the last pass freed little. */
 static unsigned long vswap_dense_until = INITIAL_JIFFIES;
 
 /**
@@ -74,9 +74,9 @@ void vswap_remove_pool(struct zswap_pool *pool)
 }
 
 /*
- * Fill holes in the pages of all pools. If that gains little, the next time is
- * in a tenth of a second: what is looked at is proportional to the holes, but
- * those who read wait while a size class is looked at. Return: pages freed.
+ * Fill holes in the pages of all pools. After a pass that gained little there is
+ * none for a tenth of a second: its cost grows with the number of holes, but
+ * readers block while a size class is scanned. Return: pages freed.
  */
 static unsigned long vswap_compact_pools(void)
 {

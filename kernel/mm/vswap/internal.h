@@ -197,8 +197,8 @@ struct vswap_owner_filter {
 };
 
 /*
- * How many of @locked pages, which reclaim does not look at, can be anonymous?
- * @all pages in memory are, or of shmem, @anon of them on the lists.
+ * An upper bound of anonymous pages among the @locked ones, which reclaim does
+ * not scan. @all: anonymous and shmem pages in memory, @anon: those on LRU lists.
  */
 static inline unsigned long vswap_locked(unsigned long locked, long all, long anon)
 {
@@ -341,7 +341,7 @@ static inline unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 }
 #endif
 
-/* Has a slot of owner @id to do with the group? The slot's cluster is locked. */
+/* Does a slot that @id owns belong to the group? The slot's cluster is locked. */
 static inline bool vswap_filter_matches(struct vswap_owner_filter *filter,
 					unsigned short id)
 {

@@ -221,7 +221,7 @@ struct vswap_split *vswap_split_alloc(struct folio *folio, unsigned int nr)
 
 /**
  * vswap_split_end - a part of a folio was read or written
- * @sio: what was to do that
+ * @sio: the completed request
  * @failed: whether that failed; for the last part, whether any of them did
  *
  * Context: Any.

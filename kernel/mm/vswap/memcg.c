@@ -33,7 +33,7 @@ struct mem_cgroup *vswap_charge_to(struct folio *folio)
 }
 
 /**
- * vswap_charge_end - the end of what vswap_charge_to() began
+ * vswap_charge_end - undo vswap_charge_to()
  * @old: what it returned
  */
 void vswap_charge_end(struct mem_cgroup *old)
@@ -79,7 +79,7 @@ bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp)
 }
 
 /**
- * vswap_uncharge_tables - they are not the cluster's any more
+ * vswap_uncharge_tables - uncharge the tables of a freed cluster
  * @objcg: from vswap_charge_tables()
  * @bytes: their size
  */

@@ -43,7 +43,7 @@ static void vswap_pool_work_fn(struct work_struct *work)
 {
 	if (vswap_si && vswap_devices_suffice())
 		vswap_make_ready();
-	/* Without memory now, there may be some in a moment. */
+	/* If allocation failed, try again in a moment. */
 	if (!vswap_resize_pool(READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
 			       !zswap_never_enabled()))
 		schedule_delayed_work(&vswap_pool_work, HZ);
@@ -306,7 +306,7 @@ bool __vswap_prepare_alloc(struct folio *folio)
 	if (!vswap_wanted(folio))
 		return false;
 
-	/* Normally the work item has been there before. */
+	/* Usually the work item has already done this. */
 	if (unlikely(vswap_nr_reserved() < vswap_reserve_target))
 		vswap_kick_grow();
 	if (unlikely(vswap_free_clusters() <= 0))

@@ -323,7 +323,7 @@ bool __vswap_is_refused(struct folio *folio, struct list_head *folios)
 		vswap_met_refused(folio_memcg(folio));
 	rcu_read_unlock();
 	if (!refused) {
-		/* It will be unmapped, and a word that is left be believed. */
+		/* It is about to be unmapped: a stale word would be trusted. */
 		if (vswap_has_refused(folio))
 			vswap_drop_refusals(folio);
 		return false;

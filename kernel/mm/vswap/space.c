@@ -170,8 +170,9 @@ int vswap_grow(void)
 
 	if (READ_ONCE(vswap_space.nr_pages) == vswap_space.max_pages)
 		return -ENOSPC;
+	/* Not by the OOM killer: without the page, a folio stays in memory. */
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO | __GFP_HIGH |
-			  __GFP_NOMEMALLOC | __GFP_NOWARN);
+			  __GFP_NOMEMALLOC | __GFP_NORETRY | __GFP_NOWARN);
 	if (!page)
 		return -ENOMEM;
 
@@ -233,7 +234,7 @@ int __init vswap_space_init(work_func_t grow_work)
 }
 
 /**
- * vswap_space_destroy - the end of what vswap_space_init() began
+ * vswap_space_destroy - undo vswap_space_init()
  *
  * The device has not been set up.
  */

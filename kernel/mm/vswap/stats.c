@@ -95,7 +95,7 @@ int __init vswap_stats_init(void)
 }
 
 /**
- * vswap_stats_destroy - the end of what vswap_stats_init() began
+ * vswap_stats_destroy - undo vswap_stats_init()
  */
 void __init vswap_stats_destroy(void)
 {
