@@ -58,10 +58,10 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
         built = built_kernel(kernel, arch, flavour)
         covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
         result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
-        if covered:
-            take.kept(result.files, covered / arch)
         said = f"{result.status}: {result.error}\n{result.output}\n{result.console[-4000:]}"
         assert result.status == "ok", said
+        if covered:
+            take.kept(result.files, covered / arch)
         splats = [splat for splat in result.splats if not any(text in splat for text in expected)]
         assert not splats, f"{splats}\n{said}"
         if virtual and kernel == "vswap" and flavour == "debug":

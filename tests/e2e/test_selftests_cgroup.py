@@ -126,6 +126,7 @@ def compare(
         missing = {name: missing[name] - second[name] for name in again}
         ours = {name: ours[name] | second.get(name, set()) for name in names}
     setup = f"{mode}, {swap}" if zswap else f"{mode}, {swap}, no zswap"
+    setup += "" if names == PROGRAMS else f" ({', '.join(names)})"
     passed = (set[str]().union(*found.values()) for found in (mainline, ours))
     note_outcomes("selftests/cgroup", setup, *passed)
     lost = sorted(set[str]().union(*missing.values()))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, NoteOutcomes
+from tests.e2e.common import MIB, Boot, NoteOutcomes, nothing_is_left
 
 # Those of the classes vm and memory, and others, that allocate, map, share, move, advise or fork memory.
 STRESSORS = (
@@ -66,6 +66,7 @@ def outcome(boot_guest: Boot) -> Callable[..., Outcome]:
             kernel=kernel, flavour="full", mode=mode, swap=swap, mem_bytes=256 * MIB, cpus=2, pool_percent=60,
             scratch=256 * MIB, scratch_mounted=True, timeout=3000.0,
         )  # fmt: skip
+        assert kernel != "vswap" or result.peak.slots_used > 5000 and nothing_is_left(result), result.files["left"]
         found = {name: outcome_of(result.files[name]) for name in stressors}
         for name, was in found.items():
             if was == "failed":

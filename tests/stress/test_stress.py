@@ -15,12 +15,12 @@ from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult, GuestSpec
 from vswaplab.guestprograms.stress.__main__ import DISTURBERS
 from vswaplab.stress import campaign, page
-from vswaplab.stress.record import Record, added, read, write
+from vswaplab.stress.record import Record, add, added, read, write
 from vswaplab.stress.trial import TRIALS, Trial, by_name
 
 GOOD: dict[str, Any] = {
-    "checks": 1000, "mismatches": 0, "ends": {"verified": 3}, "all_ended": True, "notes": ["a note"], "left_kb": 0,
-    "done": {"mode": 7},
+    "checks": 1000, "mismatches": 0, "swapped_out": 900, "swapped_in": 800, "ends": {"verified": 3},
+    "all_ended": True, "errors": [], "notes": ["a note"], "left_kb": 0, "done": {"mode": 7},
 }  # fmt: skip
 RECORD = Record("changes", 3, "um", "debug", "0123456789ab", "2026-01-02T03:04:05+00:00", 60.0, 1000)
 
@@ -66,6 +66,11 @@ def test_what_a_kernel_can_have(one: Trial) -> None:
     ("change", "said"),
     [
         ({"mismatches": 2}, "2 pages had wrong content"),
+        ({"errors": ["Knob: no"]}, "Knob: no"),
+        ({"checks": 0}, "nothing was swapped out, read back and verified"),
+        ({"swapped_out": 0}, "nothing was swapped out, read back and verified"),
+        ({"swapped_in": 0}, "nothing was swapped out, read back and verified"),
+        ({"done": {"mode": 0}}, "the disturbers did nothing"),
         ({"all_ended": False}, "a worker did not end"),
         ({"left_kb": 8}, "8 KB in slots that belong to no process"),
         ({"ends": {"verified": 2, "SIGKILL": 1}}, "workers ended with {'SIGKILL': 1}"),
@@ -82,7 +87,7 @@ def test_what_is_a_problem(change: dict[str, Any], said: str) -> None:
 def test_workers_may_be_killed_only_where_failures_are_injected() -> None:
     text = json.dumps({**GOOD, "ends": {"SIGBUS": 3}})
     result = GuestResult(status="ok", files={"answer.json": text})
-    assert campaign.judge(trial("requests fail"), result)[1] == []
+    assert campaign.judge(trial("I/O errors"), result)[1] == []
     assert campaign.judge(trial("everything"), result)[1] != []
 
 
@@ -90,10 +95,14 @@ def test_splats_and_lost_guests() -> None:
     text = json.dumps(GOOD)
     splats = ["Write-error on swap-device (254:0:8)", "WARNING: CPU: 0"]
     result = GuestResult(status="ok", files={"answer.json": text}, splats=splats)
-    assert campaign.judge(trial("requests fail"), result)[1] == ["WARNING: CPU: 0"]
+    assert campaign.judge(trial("I/O errors"), result)[1] == ["WARNING: CPU: 0"]
     assert campaign.judge(trial("changes"), result)[1] == splats
     answer, wrong = campaign.judge(trial("changes"), GuestResult(status="timeout", error="no end"))
-    assert answer == {} and wrong[:2] == ["the guest ended with timeout: no end", "no answer of the guest"]
+    assert answer == {} and wrong == ["the guest ended with timeout: no end", "the guest's program gave no answer"]
+    cut = GuestResult(status="ok", files={"answer.json": text[:20]}, verify_violations=2, swapoff_error="EBUSY")
+    assert campaign.judge(trial("changes"), cut)[1] == [
+        "2 invariants are violated", "swapoff at the end: EBUSY", "the guest's program gave no answer",
+    ]  # fmt: skip
 
 
 def test_a_record_of_a_guest() -> None:
@@ -106,6 +115,7 @@ def test_a_record_of_a_guest() -> None:
     record, result = campaign.one(trial("swapoff"), kernel(), "0123456789abcdef", 5, 60, boot=boot)
     assert (record.trial, record.seed, record.kernel, record.seconds) == ("swapoff", 5, "0123456789ab", 61.2)
     assert (record.checks, dict(record.done), record.problems) == (1000, {"mode": 7}, ())
+    assert (record.swapped_out, record.swapped_in) == (900, 800)
     assert result.status == "ok" and "swapoff groups --seed 5" in specs[0].script
 
 
@@ -127,6 +137,9 @@ def test_records_are_kept(tmp_path: Path) -> None:
     total = added(records)
     assert (total.guests, total.seconds, total.checks, total.bad) == (2, 120.0, 2000, 1)
     assert dict(total.done) == {"mode": 2}
+    add(path, RECORD)
+    add(tmp_path / "new.json", RECORD)
+    assert read(path) == [*records, RECORD] and read(tmp_path / "new.json") == [RECORD]
     write(path, [])
     assert read(path) == []
     for text in ("", "[]", '{"format": 7, "records": []}', '{"format": 1, "records": [{"trial": 1}]}'):
@@ -145,7 +158,7 @@ def test_a_page(tmp_path: Path) -> None:
     bad = Record(**{**RECORD.__dict__, "seed": 4, "problems": ("1 pages had wrong content",)})
     write(tmp_path / page.RECORDS / "a.json", [RECORD, bad])
     text = page.page(tmp_path)
-    assert "**2,000 pages verified** in 2 guests" in text and "1 guest with a problem" in text
+    assert "**2,000 pages verified** in 2 guests" in text and "1 guest with a\nproblem" in text
     assert "changes, seed 4, um, debug" in text and "| review | a defect | a test |" in text
     write(tmp_path / page.RECORDS / "b.json", [Record(**{**RECORD.__dict__, "trial": "other"})])
     with pytest.raises(UsageError, match="no such trial: other"):
@@ -171,6 +184,8 @@ def test_every_defect_has_its_test() -> None:
         (["--on", "um-rt"], "no kernel 'um-rt'; expected ARCH-FLAVOUR"),
         (["--trial", "folios"], "none of these trials is for any of these kernels"),
         (["--time", "soon"], "bad time 'soon'"),
+        (["--seconds", "0"], "bad number of seconds"),
+        (["--on", "um-debug", "--on", "x86_64-fast"], "no kernel 'x86_64-fast'"),
         (["--record", "/dev/null"], "is no list of trials"),
     ],
 )

@@ -61,7 +61,7 @@ def compiler(runner: Runner = SYSTEM) -> str:
     return runner.run(["gcc", "--version"]).stdout.partition("\n")[0]
 
 
-def _ccache(tree: Path) -> tuple[list[str], dict[str, str]]:
+def ccache(tree: Path) -> tuple[list[str], dict[str, str]]:
     """Arguments and environment that make compilers go through ccache, if it is installed."""
     if shutil.which("ccache") is None:
         return [], {}
@@ -124,7 +124,7 @@ def make(
     label = f"building {out.name}"
     log = paths.cache_dir() / "log" / f"build-{out.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    arguments, environment = _ccache(tree)
+    arguments, environment = ccache(tree)
     argv = [*make_command(kernel, arch, out, jobs or os.cpu_count() or 1), *arguments, _TARGETS[arch][0]]
     follower = _Follower(log, label, _steps(out, arch), progress)
     follower.line(f"$ {quoted(argv)}")

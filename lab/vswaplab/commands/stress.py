@@ -6,6 +6,7 @@ seeds until the time is over. Exit codes: 0 nothing was wrong; 1 something was, 
 """
 
 import argparse
+import re
 import sys
 import time
 from pathlib import Path
@@ -16,13 +17,12 @@ from rich.table import Table
 from vswaplab import paths
 from vswaplab.bench import sources
 from vswaplab.build import config, kbuild
-from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult
 from vswaplab.options import number
 from vswaplab.progress import shown
 from vswaplab.stress import campaign
-from vswaplab.stress.record import Record, added, read, write
+from vswaplab.stress.record import Record, add, added, read
 from vswaplab.stress.trial import TRIALS, Trial, by_name
 from vswaplab.units import format_seconds, parse_seconds
 
@@ -71,13 +71,8 @@ def _names(text: str) -> tuple[str, str]:
     return arch, flavour
 
 
-def _built(names: list[str]) -> list[BuiltKernel]:
-    with shown() as progress:
-        return [kbuild.build("vswap", *_names(name), progress=progress) for name in names]
-
-
 def _keep_log(directory: Path, record: Record, result: GuestResult) -> Path:
-    name = f"{record.trial.replace(' ', '-')}-{record.seed}-{record.arch}-{record.flavour}.log"
+    name = f"{re.sub('[ /]', '-', record.trial)}-{record.seed}-{record.arch}-{record.flavour}.log"
     directory.mkdir(parents=True, exist_ok=True)
     said = "\n".join(record.problems)
     paths.write_file(directory / name, f"{said}\n\n{result.output}\n\n{result.console}".encode())
@@ -89,12 +84,15 @@ def main(args: argparse.Namespace) -> int:
     if args.list:
         return _list()
     trials, seconds = _trials(args.trial), parse_seconds(args.time)
-    names = args.on or ["um-debug"]
-    if not any(trial.fits(*_names(name)) for trial in trials for name in names):
+    wanted = [_names(name) for name in args.on or ["um-debug"]]
+    if not any(trial.fits(*names) for trial in trials for names in wanted):
         raise UsageError("none of these trials is for any of these kernels: see vswap stress --list")
+    if args.seconds < 1:
+        raise UsageError("bad number of seconds: expected at least 1")
     before = read(args.record) if args.record and args.record.exists() else []
     seed = args.seed if args.seed is not None else 1 + max((record.seed for record in before), default=0)
-    kernels = _built(names)
+    with shown() as progress:
+        kernels = [kbuild.build("vswap", *names, progress=progress) for names in wanted]
     checksum = sources.of_lab("vswap")
     found: list[Record] = []
     until = time.monotonic() + seconds
@@ -104,7 +102,7 @@ def main(args: argparse.Namespace) -> int:
             record, result = campaign.one(trial, kernel, checksum, turn, args.seconds)
         found.append(record)
         if args.record:
-            write(args.record, [*before, *found])
+            add(args.record, record)
         how = f"{record.checks:,} pages verified" if not record.problems else "; ".join(record.problems[:2])
         print(f"{trial.name}, seed {turn}, {kernel.name}, {format_seconds(record.seconds)}: {how}", flush=True)
         if record.problems:

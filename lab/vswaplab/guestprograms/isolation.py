@@ -12,6 +12,7 @@ import json
 import mmap
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -179,6 +180,12 @@ def moves(group: str, ready: Ready) -> None:
         (CGROUP / f"{group}{number - 1}").rmdir()
 
 
+def short_lived(group: str, ready: Ready) -> None:
+    """The usual one, which may be killed before it has filled its memory."""
+    ready()
+    usual(group, ready)
+
+
 KINDS: dict[str, Neighbour | None] = {
     "none": None,
     "usual": usual,
@@ -188,9 +195,10 @@ KINDS: dict[str, Neighbour | None] = {
     "forks": forks,
     "at swap.max": at_swap_limit,
     "moves": moves,
-    "killed": usual,  # and started again, all the time
+    "killed": short_lived,  # and started again, all the time
 }
 LIFE = 0.5  # seconds that one that is killed lives
+START = 300.0  # seconds that one may take until it does what it is for
 
 
 class Beside:
@@ -205,7 +213,7 @@ class Beside:
             self._again(KINDS[name], name == "killed", tell)
         os.close(tell)
         with os.fdopen(ready, "rb", buffering=0) as said:
-            if not said.read(1):
+            if not select.select([said], [], [], START)[0]:
                 raise RuntimeError(f"the neighbour {name!r} did not start")
 
     def _again(self, kind: Neighbour | None, killed: bool, tell: int) -> None:
@@ -229,10 +237,11 @@ class Beside:
             while (group / "cgroup.procs").read_text():
                 time.sleep(0.01)
             group.rmdir()
+        Path(f"/dev/shm/{self._group}").unlink(missing_ok=True)
 
 
 def main(count: int, output: Path) -> None:
-    """Measure with each neighbour; the bystander's data is verified all the time."""
+    """Measure with each neighbour; two words of each page that the bystander touches are compared."""
     ctypes.CDLL(None).mlockall(MCL_CURRENT | MCL_FUTURE)
     bystander = Bystander()
     found = {}

@@ -42,11 +42,15 @@ def judge(trial: Trial, result: GuestResult) -> tuple[dict[str, Any], list[str]]
     wrong = [splat for splat in result.splats if not any(text in splat for text in trial.expected)]
     if result.status != "ok":
         wrong.append(f"the guest ended with {result.status}: {result.error or ''}")
-    text = result.files.get("answer.json")
-    if text is None:
-        return {}, [*wrong, "no answer of the guest", result.output[-2000:], result.console[-2000:]]
-    answer = json.loads(text)
-    return answer, wrong + problems(trial.killed, answer)
+    if result.verify_violations:
+        wrong.append(f"{result.verify_violations} invariants are violated")
+    if result.swapoff_error:
+        wrong.append(f"swapoff at the end: {result.swapoff_error}")
+    try:
+        answer = json.loads(result.files.get("answer.json", ""))
+    except ValueError:
+        return {}, [*wrong, "the guest's program gave no answer"]
+    return answer, wrong + problems(trial.killed, bool(trial.disturbers), answer)
 
 
 def one(
@@ -59,7 +63,8 @@ def one(
     record = Record(
         trial=trial.name, seed=seed, arch=kernel.arch, flavour=kernel.flavour, kernel=checksum[:12],
         date=now.isoformat(timespec="seconds"), seconds=round(result.seconds or 0.0, 1),
-        checks=answer.get("checks", 0), ends=answer.get("ends", {}), done=answer.get("done", {}),
+        checks=answer.get("checks", 0), swapped_out=answer.get("swapped_out", 0),
+        swapped_in=answer.get("swapped_in", 0), ends=answer.get("ends", {}), done=answer.get("done", {}),
         problems=tuple(wrong),
     )  # fmt: skip
     return record, result

@@ -60,26 +60,30 @@ class Trial:
 
 
 DEBUG = ("debug",)
+WITH_GROUPS = ("release", "debug", "preempt", "rt", "kcsan")
 TRIALS = (
     Trial(
         "pressure", "More data than memory: all of swapcheck's modes, all mixtures of pages.",
         (), share=1.1, swaps=("none", "file:1G", "zram:1G"),
     ),
     Trial(
-        "changes", "Mode, compressor, pool, zswap, MGLRU, KSM, sizes of folios and vm settings change.",
+        "changes", "Mode, compressor, pool, zswap, MGLRU, folio orders and vm settings change.",
         ("knobs",),
     ),
-    Trial("groups", "Limits change, groups are reclaimed, made and removed, processes move.", ("groups",)),
+    Trial(
+        "groups", "Limits change, groups are reclaimed, made and removed, processes move.", ("groups",),
+        flavours=WITH_GROUPS,
+    ),
     Trial(
         "swapoff", "The device is removed and added again, while data is written back to it.",
-        ("swapoff", "groups"), swaps=("file:128M", "file:512M"),
+        ("swapoff", "groups"), swaps=("file:128M", "file:512M"), flavours=WITH_GROUPS,
     ),
     Trial(
-        "deaths", "Processes are killed at any moment; others run out of their group's memory.",
-        ("deaths", "oom", "groups"),
+        "deaths", "Processes are killed at any moment; others are OOM-killed by their group's limit.",
+        ("deaths", "oom", "groups"), flavours=WITH_GROUPS,
     ),
     Trial(
-        "folios", "Sizes of anonymous and shmem folios change, from 16 KB to 2 MB.",
+        "folios", "Orders of anonymous and shmem folios change, from 16 KB to 2 MB.",
         ("folios", "groups"), architectures=("x86_64",), flavours=("release", "debug", "kcsan"),
     ),
     Trial(
@@ -88,21 +92,21 @@ TRIALS = (
         memory=(640, 768), expected=_OFFLINE, cmdline=("movablecore=384M",),
     ),
     Trial(
-        "allocations fail", "1 to 30 % of the allocations of slabs and pages fail (failslab, fail_page_alloc).",
+        "allocations fail", "1 to 30 % of the workers' allocations fail (failslab, fail_page_alloc).",
         ("allocations", "groups"), killed=True, flavours=DEBUG,
     ),
     Trial(
-        "requests fail", "Reads and writes of the swap device fail (fail_make_request).",
+        "I/O errors", "5 to 20 % of the requests of the swap device fail (fail_make_request).",
         ("requests", "groups"), swaps=("file:128M", "file:512M"), pools=(3,), killed=True, flavours=DEBUG,
         expected=("Read-error on swap-device", "Write-error on swap-device"),
     ),
     Trial(
-        "bad inputs", "Wrong values for every file of virtual swap, zswap and groups; spoilt swap headers.",
-        ("fuzz", "groups"),
+        "bad inputs", "Bad values for the files of virtual swap, zswap and a group; corrupted swap headers.",
+        ("fuzz", "groups"), flavours=WITH_GROUPS,
     ),
     Trial(
-        "everything", "All of the above at once, but for failures.",
-        ("knobs", "groups", "swapoff", "deaths", "oom", "cpus"),
+        "everything", "Changes, groups, swapoff and deaths at once.",
+        ("knobs", "groups", "swapoff", "deaths", "oom"), swaps=("file:128M", "file:512M"), flavours=WITH_GROUPS,
     ),
 )  # fmt: skip
 

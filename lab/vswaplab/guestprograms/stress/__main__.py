@@ -9,35 +9,43 @@ import ctypes
 import json
 import random
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from vswaplab.guestprograms.stress import crowd, devices, fuzz, groups, knobs, machine
-from vswaplab.guestprograms.stress.disturber import VM, VSWAP, Disturber, write
+from vswaplab.guestprograms.stress.disturber import CGROUP, VM, VSWAP, Disturber, write
 
-_Make = Callable[[random.Random, int], Sequence[Disturber]]
-DISTURBERS: dict[str, _Make] = {
-    "knobs": knobs.knobs,
-    "swapoff": lambda rng, memory: [devices.Swapoff(rng, memory)],
-    "groups": lambda rng, memory: [kind(rng, memory) for kind in (groups.Limits, groups.Reclaim, groups.Moves)],
-    "deaths": lambda rng, memory: [crowd.Deaths(rng, memory)],
-    "oom": lambda rng, memory: [crowd.OutOfMemory(rng, memory)],
-    "cpus": lambda rng, memory: [machine.Cpus(rng, memory)],
-    "memory": lambda rng, memory: [machine.Memory(rng, memory)],
-    "allocations": lambda rng, memory: [devices.SlabFails(rng, memory), devices.PagesFail(rng, memory)],
-    "requests": lambda rng, memory: [devices.RequestsFail(rng, memory)],
-    "folios": lambda rng, memory: [knobs.HugePages(rng, memory)],
-    "fuzz": lambda rng, memory: [fuzz.BadInputs(rng, memory)],
+DISTURBERS: dict[str, Sequence[type[Disturber]]] = {
+    "knobs": knobs.KNOBS,
+    "swapoff": [devices.Swapoff],
+    "groups": [groups.Limits, groups.Reclaim, groups.Moves],
+    "deaths": [crowd.Deaths],
+    "oom": [crowd.OutOfMemory],
+    "cpus": [machine.Cpus],
+    "memory": [machine.Memory],
+    "allocations": [devices.SlabFails, devices.PagesFail],
+    "requests": [devices.RequestsFail],
+    "folios": [knobs.HugePages],
+    "fuzz": [fuzz.BadInputs],
 }
 GRACE = 240.0  # seconds, for workers to end without disturbance
 SETTLE = 10.0
-FILES_KB = 512  # of the guest's tmpfs, which may be in swap
 MCL_CURRENT, MCL_FUTURE = 1, 2
 
 
+def swapped() -> Counter[str]:
+    """Pages that were swapped out and in since boot, wherever they went."""
+    lines = (line.split() for line in Path("/proc/vmstat").read_text().splitlines())
+    stat = {name: int(value) for name, value in lines}
+    names = {"out": ("zswpout", "pswpout", "swpout_zero"), "in": ("zswpin", "pswpin", "swpin_zero")}
+    return Counter({way: sum(stat.get(name, 0) for name in parts) for way, parts in names.items()})
+
+
 def left_kb() -> int:
-    """What is in virtual slots and belongs to no living process: 0 unless something leaked."""
+    """What virtual slots have that is neither a living process's nor cached: 0 unless something leaked."""
     used = VSWAP / "slots_used"
     if not used.exists():
         return 0
@@ -48,7 +56,9 @@ def left_kb() -> int:
         except (FileNotFoundError, ProcessLookupError):
             continue
         own += sum(int(line.split()[1]) for line in lines if line.startswith("VmSwap:"))
-    return max(0, int(used.read_text()) * 4 - own - FILES_KB)
+    lines = Path("/proc/vmstat").read_text().splitlines()
+    own += sum(4 * int(line.split()[1]) for line in lines if line.startswith("nr_swapcached "))
+    return max(0, int(used.read_text()) * 4 - own)
 
 
 def settled() -> int:
@@ -56,23 +66,54 @@ def settled() -> int:
     until = time.monotonic() + SETTLE
     while left_kb() and time.monotonic() < until:
         write(VM / "drop_caches", 3)
-        for path in Path("/sys/fs/cgroup").glob("**/memory.reclaim"):
+        for path in CGROUP.glob("**/memory.reclaim"):
             write(path, "64M")
         time.sleep(0.5)
     return left_kb()
 
 
-def disturb(chosen: Sequence[Disturber], workers: crowd.Crowd, rng: random.Random, seconds: float) -> None:
-    """Until the time is over."""
+class Acting(threading.Thread):
+    """A disturber at work. What it runs into is kept in ``error``."""
+
+    def __init__(self, disturber: Disturber, seed: str) -> None:
+        super().__init__(daemon=True)
+        self._disturber, self._rng = disturber, random.Random(seed)
+        self._stop = threading.Event()
+        self.error = ""
+
+    def run(self) -> None:
+        """One step after the other, until end()."""
+        while not self._stop.wait(self._rng.expovariate(1 / self._disturber.pause)):
+            try:
+                self._disturber.step()
+            except Exception as error:  # noqa: BLE001 (whatever it is, the trial has failed)
+                self.error = f"{type(self._disturber).__name__}: {error!r}"
+                return
+
+    def end(self) -> None:
+        """No further step."""
+        self._stop.set()
+
+
+def disturbed(chosen: Sequence[Disturber], workers: crowd.Crowd, seed: int, seconds: float) -> list[str]:
+    """Let them act until the time is over; what went wrong."""
+    acting = [Acting(disturber, f"{index} {seed}") for index, disturber in enumerate(chosen)]
+    for thread in acting:
+        thread.start()
     until = time.monotonic() + seconds
-    due = [time.monotonic() + rng.expovariate(1 / disturber.pause) for disturber in chosen]
-    while (now := time.monotonic()) < until:
+    while time.monotonic() < until:
         workers.keep()
-        for index, disturber in enumerate(chosen):
-            if now >= due[index]:
-                disturber.step()
-                due[index] = time.monotonic() + rng.expovariate(1 / disturber.pause)
-        time.sleep(0.02)
+        time.sleep(0.05)
+    for thread in acting:
+        thread.end()
+    errors = []
+    for thread in acting:
+        thread.join(GRACE)
+        errors += [thread.error] if thread.error else []
+        errors += [f"{thread} does not come back"] if thread.is_alive() else []
+    for disturber in chosen:
+        disturber.undo()
+    return errors
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -88,27 +129,33 @@ def main(arguments: Sequence[str]) -> int:
     args = parser.parse_args(arguments)
 
     # What acts must not be swapped itself, nor be chosen by the OOM killer.
-    ctypes.CDLL(None).mlockall(MCL_CURRENT | MCL_FUTURE)
-    rng = random.Random(f"{args.disturbers} {args.seed}")
+    if ctypes.CDLL(None).mlockall(MCL_CURRENT | MCL_FUTURE):
+        raise OSError("this program cannot be locked in memory")
+    Path("/proc/self/oom_score_adj").write_text("-1000")
     groups.make()
-    made = [one for name in args.disturbers for one in DISTURBERS[name](rng, args.memory)]
+    kinds = [kind for name in args.disturbers for kind in DISTURBERS[name]]
+    made = [kind(random.Random(f"{kind.__name__} {args.seed}"), args.memory) for kind in kinds]
     chosen = [one for one in made if one.possible()]
-    scratch = Path("/run")
-    workers = crowd.Crowd(rng, args.workers, args.data, scratch, injected="allocations" in args.disturbers)
-    try:
-        disturb(chosen, workers, rng, args.seconds)
-    finally:
-        for disturber in chosen:
-            disturber.undo()
+    where = [*groups.WORKERS, *(one.group for one in chosen if isinstance(one, fuzz.BadInputs))]
+    injected = "allocations" in args.disturbers
+    workers = crowd.Crowd(
+        random.Random(f"workers {args.seed}"), args.workers, args.data, where, injected=injected
+    )
+    before = swapped()
+    errors = disturbed(chosen, workers, args.seed, args.seconds)
     ended = workers.end(GRACE)
+    pages = swapped() - before
     result = {
         "checks": workers.checks,
-        "mismatches": workers.mismatches,
+        "mismatches": workers.mismatches + sum(one.mismatches for one in chosen),
+        "swapped_out": pages["out"],
+        "swapped_in": pages["in"],
         "ends": dict(workers.ends),
         "all_ended": ended,
+        "errors": errors,
         "notes": workers.notes,
         "left_kb": settled(),
-        "done": {name: sum(one.done[name] for one in chosen) for one in chosen for name in one.done},
+        "done": dict(sum((one.done for one in chosen), Counter[str]())),
     }
     args.output.write_text(json.dumps(result))
     return 0

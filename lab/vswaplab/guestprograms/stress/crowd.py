@@ -9,6 +9,8 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,45 +22,88 @@ MODES = (
     "read", "churn",
 )  # fmt: skip
 _NOTES = 20  # failures that are reported
+_WRONG = b"differs from byte"  # what swapcheck prints of a page with wrong content
+
+# In the group if there is one, and with allocations that may fail if they are to; then the program.
+_ENTER = """
+echo 0 > /proc/self/oom_score_adj
+[ -z "$1" ] || echo 0 > "$1/cgroup.procs"
+[ -z "$2" ] || echo 1 > /proc/self/make-it-fail
+shift 2; exec "$@"
+"""
 
 
-def command(rng: random.Random, megabytes: int, output: Path) -> list[str]:
+@dataclass
+class Worker:
+    """A process, what it was started with, and where it writes what it has to say."""
+
+    process: subprocess.Popen[bytes]
+    argv: list[str]
+    report: Path
+    said: Path
+
+
+def arguments(rng: random.Random, megabytes: int) -> list[str]:
     """swapcheck with a mode, a mixture of pages and a way to push them out that nobody chose."""
+    mode = rng.choice(MODES)
     argv = [
-        "swapcheck", "--mode", rng.choice(MODES), "--size", f"{megabytes}M", "--seed", str(rng.randrange(1 << 30)),
+        "swapcheck", "--mode", mode, "--size", f"{megabytes}M", "--seed", str(rng.randrange(1 << 30)),
         "--zero", str(rng.choice((0, 5, 30))), "--same", str(rng.choice((0, 5))),
         "--text", str(rng.choice((0, 20, 40))), "--random", str(rng.choice((0, 2, 10, 25))),
         "--rewrite", str(rng.choice((0, 10, 50))), "--passes", str(rng.choice((1, 2, 4))),
-        "--order", rng.choice(("sequential", "random", "alternate")), "--seconds", "4", "--children", "6",
-        "--allow-skip", f"--json={output}",
+        "--order", rng.choice(("sequential", "random", "alternate")), "--seconds", "4", "--allow-skip",
     ]  # fmt: skip
-    argv += rng.choice(([], ["--pageout"], ["--reclaim"])) if WORKERS[0].exists() else ["--pageout"]
+    if mode == "fork":
+        argv += ["--children", "6"]
+    ways = ([], ["--pageout"], ["--reclaim"]) if WORKERS[0].exists() else ([], ["--pageout"])
+    argv += rng.choice(ways)
     return argv + (["--hugepage"] if rng.random() < 0.3 and THP.exists() else [])
 
 
-def started(rng: random.Random, argv: list[str], group: Path | None, injected: bool) -> subprocess.Popen[bytes]:
-    """A process in a group of its own, so that it can be killed with its children."""
+def started(argv: Sequence[str], name: str, group: Path | None, injected: bool = False) -> Worker:
+    """A worker with a session of its own, so that it can be killed with its children. Raises OSError."""
+    report, said = Path(f"/run/{name}.json"), Path(f"/run/{name}.out")
+    whole = [*argv, f"--json={report}"]
+    where = str(group) if group is not None and group.exists() else ""
+    enter = ["sh", "-c", _ENTER, "sh", where, "1" if injected else ""]
+    with said.open("wb") as output:
+        process = subprocess.Popen([*enter, *whole], stdout=output, stderr=output, start_new_session=True)
+    return Worker(process, whole, report, said)
 
-    def enter() -> None:
-        if group is not None and group.exists():
-            write(group / "cgroup.procs", os.getpid())
-        if injected:
-            write(Path("/proc/self/make-it-fail"), 1)
 
-    return subprocess.Popen(
-        argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=enter
-    )
+def kill(worker: Worker) -> None:
+    """The process and its children, and wait for it."""
+    if worker.process.poll() is None:
+        os.killpg(worker.process.pid, signal.SIGKILL)
+    worker.process.wait()
+
+
+def outcome(worker: Worker) -> dict[str, Any]:
+    """What one that has ended reports; at least "mismatches", "checks" and "end", its files removed.
+
+    One that was killed while it wrote has no report, but may have said that a page was wrong.
+    """
+    code = worker.process.returncode
+    found: dict[str, Any] = {"mismatches": 0, "checks": 0}
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        found |= json.loads(worker.report.read_text())
+    found["mismatches"] = max(found["mismatches"], worker.said.read_bytes().count(_WRONG))
+    how = signal.Signals(-code).name if code < 0 else f"exit {code}"
+    found["end"] = "verified" if found.get("verified") else how
+    worker.report.unlink(missing_ok=True)
+    worker.said.unlink()
+    return found
 
 
 class Crowd:
     """Workers, ``number`` at a time, each with its part of ``megabytes``. Every byte of theirs is verified."""
 
     def __init__(
-        self, rng: random.Random, number: int, megabytes: int, scratch: Path, *, injected: bool = False
+        self, rng: random.Random, number: int, megabytes: int, groups: Sequence[Path], *, injected: bool = False
     ) -> None:
         self._rng, self._number, self._each = rng, number, max(4, megabytes // number)
-        self._scratch, self._injected = scratch, injected
-        self._running: list[tuple[subprocess.Popen[bytes], list[str], Path]] = []
+        self._groups, self._injected = groups, injected
+        self._running: list[Worker] = []
         self._started = 0
         self.checks = self.mismatches = 0
         self.ends: Counter[str] = Counter()
@@ -66,101 +111,89 @@ class Crowd:
 
     def _start(self) -> None:
         self._started += 1
-        output = self._scratch / f"worker{self._started}.json"
-        group = self._rng.choice(WORKERS)
-        argv = command(self._rng, self._each, output)
+        argv = arguments(self._rng, self._each)
         try:
-            process = started(self._rng, argv, group if group.exists() else None, self._injected)
+            worker = started(argv, f"worker{self._started}", self._rng.choice(self._groups), self._injected)
         except OSError:
             if not self._injected:
                 raise
             self.ends["not started"] += 1
             return
-        self._running.append((process, argv, output))
+        self._running.append(worker)
 
-    def _take(self, process: subprocess.Popen[bytes], argv: list[str], output: Path) -> None:
-        report: dict[str, Any] = {}
-        if output.exists():
-            with contextlib.suppress(ValueError):  # killed while it wrote
-                report = json.loads(output.read_text())
-            output.unlink()
-        self.checks += report.get("checks", 0)
-        self.mismatches += report.get("mismatches", 0)
-        self.ends["verified" if report.get("verified") else how(process.returncode)] += 1
-        if not report.get("verified") and len(self.notes) < _NOTES:
-            modes = [
-                {key: mode[key] for key in ("mode", "first_failures", "first_mismatches")}
-                for mode in report.get("modes", [])
-            ]
-            self.notes.append(json.dumps([argv, how(process.returncode), modes]))
+    def _take(self, worker: Worker) -> None:
+        found = outcome(worker)
+        self.checks += found["checks"]
+        self.mismatches += found["mismatches"]
+        self.ends[found["end"]] += 1
+        if found["end"] != "verified" and len(self.notes) < _NOTES:
+            keys = ("mode", "first_failures", "first_mismatches")
+            modes = [{key: mode[key] for key in keys} for mode in found.get("modes", [])]
+            self.notes.append(json.dumps([worker.argv, found["end"], modes]))
 
     def keep(self) -> None:
         """Take what has ended, and start others in its place."""
-        for entry in list(self._running):
-            if entry[0].poll() is not None:
-                self._running.remove(entry)
-                self._take(*entry)
+        for worker in list(self._running):
+            if worker.process.poll() is not None:
+                self._running.remove(worker)
+                self._take(worker)
         for _ in range(self._number - len(self._running)):
             self._start()
 
     def end(self, seconds: float) -> bool:
         """Wait until all have ended; False if some had to be killed after so many seconds."""
         until = time.monotonic() + seconds
-        for process, argv, output in self._running:
+        late = False
+        for worker in self._running:
             try:
-                process.wait(max(0.0, until - time.monotonic()))
+                worker.process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
-                kill(process)
-                self.notes.append(f"still running: {argv}")
-            self._take(process, argv, output)
-        late = time.monotonic() > until
+                late = True
+                kill(worker)
+                self.notes.append(f"still running: {worker.argv}")
+            self._take(worker)
         self._running = []
         return not late
-
-
-def how(code: int) -> str:
-    """In words, how a process ended."""
-    return signal.Signals(-code).name if code < 0 else f"exit {code}"
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """The process and its children, and wait for it."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 class Deaths(Disturber):
     """Processes are killed at any moment; what they had in swap is freed."""
 
     pause = 0.4
+    name = "victim"
 
     def __init__(self, rng: random.Random, memory: int) -> None:
         super().__init__(rng, memory)
-        self._victim: subprocess.Popen[bytes] | None = None
+        self._victim: Worker | None = None
+
+    def _end(self) -> bool:
+        """Kill it, and take what it found. Whether it was alive."""
+        victim, self._victim = self._victim, None
+        if victim is None:
+            return False
+        alive = victim.process.poll() is None
+        kill(victim)
+        self.mismatches += outcome(victim)["mismatches"]
+        return alive
 
     def step(self) -> None:
         """One is started, or killed."""
         if self._victim is None:
-            group = self.rng.choice(WORKERS)
-            argv = command(self.rng, max(4, self.memory // 16), Path("/dev/null"))
-            self._victim = started(self.rng, argv, group if group.exists() else None, False)
+            argv = arguments(self.rng, max(4, self.memory // 16))
+            self._victim = started(argv, self.name, self.rng.choice(WORKERS))
         else:
-            self.count("killed", self._victim.poll() is None)
-            kill(self._victim)
-            self._victim = None
+            self.done["killed" if self._end() else "ended before it was killed"] += 1
 
     def undo(self) -> None:
         """None is left."""
-        if self._victim is not None:
-            kill(self._victim)
-            self._victim = None
+        self._end()
 
 
 class OutOfMemory(Deaths):
     """A group takes more than it may have, of what does not compress, until the OOM killer comes."""
 
     pause = 1.0
+    name = "greedy"
     group = CGROUP / "greedy"
 
     def possible(self) -> bool:
@@ -168,13 +201,18 @@ class OutOfMemory(Deaths):
         return WORKERS[0].exists()
 
     def step(self) -> None:
-        """One is started; the next step sees whether it was killed."""
+        """Another one, in place of the last."""
+        self._end()
         self.group.mkdir(exist_ok=True)
         size = max(4, self.memory // 32)
         write(self.group / "memory.max", f"{size}M")
         write(self.group / "memory.swap.max", self.rng.choice(("max", "0", "2M")))
-        if self._victim is not None:
-            self.count("killed for want of memory", self._victim.poll() not in (None, 0))
-            kill(self._victim)
         argv = ["swapcheck", "--size", f"{4 * size}M", "--random", str(self.rng.choice((60, 100)))]
-        self._victim = started(self.rng, argv, self.group, False)
+        self._victim = started(argv, self.name, self.group)
+
+    def undo(self) -> None:
+        """None is left; how many the OOM killer took."""
+        super().undo()
+        if self.group.exists():
+            events = dict(line.split() for line in (self.group / "memory.events").read_text().splitlines())
+            self.done["OOM kills"] = int(events["oom_kill"])

@@ -62,6 +62,7 @@ class Injection(Disturber):
 
     MANY = 1 << 30
     pause = 1.0
+    name = ""
     directory = Path("/sys/kernel/debug")
     settings: dict[str, object] = {}  # noqa: RUF012 (constants of a subclass)
     percent: Sequence[int] = (0, 1, 5, 10, 30)
@@ -78,35 +79,37 @@ class Injection(Disturber):
 
     def step(self) -> None:
         """Another probability, in percent; sometimes none, so that work goes on."""
-        if not self.done["turns"]:
+        if not self.done:
             self.start()
-        self.count("turns", write(self.directory / "probability", self.rng.choice(self.percent)))
+        self.count("changes of the rate", write(self.directory / "probability", self.rng.choice(self.percent)))
 
     def undo(self) -> None:
         """No more faults; count those that were."""
         write(self.directory / "probability", 0)
-        if self.done["turns"]:
-            left = int((self.directory / "times").read_text())
-            self.done["faults"] = self.MANY - left
+        if self.done:
+            self.done[f"{self.name} faults"] = self.MANY - int((self.directory / "times").read_text())
 
 
 class SlabFails(Injection):
     """kmalloc() and caches fail for the workers and for what reclaims on their behalf."""
 
+    name = "failslab"
     directory = Path("/sys/kernel/debug/failslab")
     settings = {"task-filter": "Y", "ignore-gfp-wait": "N"}  # noqa: RUF012
 
 
 class PagesFail(Injection):
-    """The page allocator fails for the workers."""
+    """The page allocator fails for the workers, for zswap's pool and for the pages of user space as well."""
 
+    name = "fail_page_alloc"
     directory = Path("/sys/kernel/debug/fail_page_alloc")
-    settings = {"task-filter": "Y", "ignore-gfp-wait": "N", "ignore-gfp-highmem": "Y", "min-order": 0}  # noqa: RUF012
+    settings = {"task-filter": "Y", "ignore-gfp-wait": "N", "ignore-gfp-highmem": "N", "min-order": 0}  # noqa: RUF012
 
 
 class RequestsFail(Injection):
     """Reads and writes of the swap device fail. A read that fails costs the process its life."""
 
+    name = "fail_make_request"
     directory = Path("/sys/kernel/debug/fail_make_request")
     percent = (0, 0, 5, 20)
 
@@ -114,4 +117,4 @@ class RequestsFail(Injection):
         """Requests of the devices only."""
         super().start()
         for device in devices():
-            write(Path("/sys/block") / Path(device).name / "make-it-fail", 1)
+            (Path("/sys/block") / Path(device).name / "make-it-fail").write_text("1")

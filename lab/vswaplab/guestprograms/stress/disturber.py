@@ -29,18 +29,20 @@ def write(path: Path, value: object, *refusals: int) -> bool:
 
 
 class Disturber:
-    """A subclass changes something in step(); a step takes well below a second, but for I/O.
+    """A subclass changes something in step(), which may block: each disturber has a thread of its own.
 
-    ``pause`` is the mean time in seconds between two steps; ``done`` counts what was done, by name.
+    ``pause`` is the mean time in seconds between two steps; ``done`` counts what was done, by name;
+    ``mismatches`` are pages with wrong content that processes of its own found.
     """
 
     pause = 0.2
 
     def __init__(self, rng: random.Random, memory: int) -> None:
-        """``memory`` is the guest's, in MB."""
+        """``memory`` is the guest's, in MB. Nobody else uses ``rng``."""
         self.rng = rng
         self.memory = memory
         self.done: Counter[str] = Counter()
+        self.mismatches = 0
 
     def possible(self) -> bool:
         """Whether this kernel and machine have what it changes."""
@@ -61,11 +63,10 @@ class Disturber:
 class Knob(Disturber):
     """A file that takes one of some values."""
 
-    def __init__(
-        self, rng: random.Random, memory: int, path: Path, values: Sequence[object], last: object
-    ) -> None:
-        super().__init__(rng, memory)
-        self.path, self.values, self.last = path, values, last
+    path: Path
+    values: Sequence[object] = ()
+    last: object = None
+    name = ""
 
     def possible(self) -> bool:
         """Whether there is such a file."""
@@ -73,8 +74,14 @@ class Knob(Disturber):
 
     def step(self) -> None:
         """Write one of the values."""
-        self.count(self.path.name, write(self.path, self.rng.choice(self.values)))
+        self.count(self.name, write(self.path, self.rng.choice(self.values)))
 
     def undo(self) -> None:
         """Write the last value."""
         write(self.path, self.last)
+
+
+def knob(path: Path, values: Sequence[object], last: object, name: str = "") -> type[Knob]:
+    """A disturber for a file; ``name`` is what it counts, by default the file's."""
+    fields = {"path": path, "values": values, "last": last, "name": name or path.name}
+    return type(f"Knob {fields['name']}", (Knob,), fields)

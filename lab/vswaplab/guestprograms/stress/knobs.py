@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The files by which an administrator changes swapping while it goes on."""
 
-import random
 from pathlib import Path
 
-from vswaplab.guestprograms.stress.disturber import THP, VM, VSWAP, ZSWAP, Disturber, Knob, write
-
-KSM = Path("/sys/kernel/mm/ksm")
+from vswaplab.guestprograms.stress.disturber import THP, VM, VSWAP, ZSWAP, Disturber, knob, write
 
 # Only the files of one size have "inherit".
 ANONYMOUS = ("never", "always", "madvise", "inherit")
@@ -14,37 +11,18 @@ SHARED = ("never", "always", "advise", "inherit")
 
 
 class HugePages(Disturber):
-    """Sizes of folios, of anonymous memory and of shmem."""
+    """Orders of folios, of anonymous memory and of shmem."""
 
     def possible(self) -> bool:
         """Whether the kernel has huge pages."""
         return THP.exists()
 
     def step(self) -> None:
-        """One size is switched on or off."""
+        """One order is switched on or off."""
         sizes = [*THP.glob("hugepages-*kB/enabled"), *THP.glob("hugepages-*kB/shmem_enabled")]
         path = self.rng.choice([*sizes, THP / "enabled", THP / "shmem_enabled"])
         values = SHARED if path.name == "shmem_enabled" else ANONYMOUS
-        self.count("size of folios", write(path, self.rng.choice(values[:3] if path.parent == THP else values)))
-
-
-class SamePages(Disturber):
-    """ksmd merges pages, rests, or takes them apart."""
-
-    pause = 1.5
-
-    def possible(self) -> bool:
-        """Whether the kernel has KSM."""
-        return KSM.exists()
-
-    def step(self) -> None:
-        """0 rests, 1 merges, 2 takes apart."""
-        write(KSM / "pages_to_scan", 2000)
-        self.count("ksm", write(KSM / "run", self.rng.choice((0, 1, 1, 2))))
-
-    def undo(self) -> None:
-        """Take everything apart."""
-        write(KSM / "run", 2)
+        self.count("folio order", write(path, self.rng.choice(values[:3] if path.parent == THP else values)))
 
 
 class Caches(Disturber):
@@ -60,17 +38,16 @@ class Caches(Disturber):
             self.count("caches dropped", write(VM / "drop_caches", self.rng.choice((1, 2, 3))))
 
 
-def knobs(rng: random.Random, memory: int) -> list[Disturber]:
-    """All of them."""
-    return [
-        Knob(rng, memory, VSWAP / "mode", ("auto", "always", "never"), "auto"),
-        Knob(rng, memory, ZSWAP / "enabled", ("Y", "Y", "N"), "Y"),
-        Knob(rng, memory, ZSWAP / "compressor", ("lzo", "lz4", "zstd", "deflate"), "lzo"),
-        Knob(rng, memory, ZSWAP / "max_pool_percent", (1, 5, 20, 80), 80),
-        Knob(rng, memory, ZSWAP / "shrinker_enabled", ("Y", "N"), "Y"),
-        Knob(rng, memory, VM / "page-cluster", (0, 0, 1, 3, 5), 0),
-        Knob(rng, memory, VM / "swappiness", (1, 60, 100, 200), 100),
-        Knob(rng, memory, VM / "watermark_scale_factor", (10, 100, 500), 10),
-        Knob(rng, memory, Path("/sys/kernel/mm/lru_gen/enabled"), ("y", "n"), "y"),
-        HugePages(rng, memory), SamePages(rng, memory), Caches(rng, memory),
-    ]  # fmt: skip
+KNOBS: tuple[type[Disturber], ...] = (
+    knob(VSWAP / "mode", ("auto", "always", "never"), "auto"),
+    knob(ZSWAP / "enabled", ("Y", "Y", "N"), "Y", "zswap enabled"),
+    knob(ZSWAP / "compressor", ("lzo", "lz4", "zstd", "deflate"), "lzo"),
+    knob(ZSWAP / "max_pool_percent", (1, 5, 20, 80), 80),
+    knob(ZSWAP / "shrinker_enabled", ("Y", "N"), "Y"),
+    knob(VM / "page-cluster", (0, 0, 1, 3, 5), 0),
+    knob(VM / "swappiness", (1, 60, 100, 200), 100),
+    knob(VM / "watermark_scale_factor", (10, 100, 500), 10),
+    knob(Path("/sys/kernel/mm/lru_gen/enabled"), ("y", "n"), "y", "MGLRU enabled"),
+    HugePages,
+    Caches,
+)
