@@ -78,12 +78,12 @@ class Acting(threading.Thread):
     def __init__(self, disturber: Disturber, seed: str) -> None:
         super().__init__(daemon=True)
         self._disturber, self._rng = disturber, random.Random(seed)
-        self._stop = threading.Event()
+        self._over = threading.Event()
         self.error = ""
 
     def run(self) -> None:
         """One step after the other, until end()."""
-        while not self._stop.wait(self._rng.expovariate(1 / self._disturber.pause)):
+        while not self._over.wait(self._rng.expovariate(1 / self._disturber.pause)):
             try:
                 self._disturber.step()
             except Exception as error:  # noqa: BLE001 (whatever it is, the trial has failed)
@@ -92,7 +92,7 @@ class Acting(threading.Thread):
 
     def end(self) -> None:
         """No further step."""
-        self._stop.set()
+        self._over.set()
 
 
 def disturbed(chosen: Sequence[Disturber], workers: crowd.Crowd, seed: int, seconds: float) -> list[str]:

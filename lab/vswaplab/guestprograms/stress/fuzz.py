@@ -26,7 +26,7 @@ class BadInputs(Disturber):
         super().__init__(rng, memory)
         if (CGROUP / "cgroup.controllers").exists():
             self.group.mkdir(exist_ok=True)
-        limits = ("swap.max", "swap.high", "zswap.max", "zswap.writeback", "reclaim")
+        limits = ("swap.max", "swap.high", "zswap.max", "zswap.writeback")
         files = [*VSWAP.glob("*"), *ZSWAP.glob("*"), *(self.group / f"memory.{name}" for name in limits)]
         self._files = [path for path in files if path.exists()]
         self._before = {path: path.read_text() for path in files if path.exists() and path.parent == ZSWAP}
