@@ -129,6 +129,16 @@ def test_few_rounds_give_no_verdict_whatever_an_old_report_says(tmp_path: Path) 
     assert "| 0.50 | too few rounds | 3 | 1 |" in headline(tmp_path)
 
 
+def test_six_rounds_are_too_few_for_many_comparisons(tmp_path: Path) -> None:
+    """24 comparisons need seven rounds: none of them could have been found to differ."""
+    content = checkout(tmp_path)
+    assert "better" in headline(tmp_path)
+    row = content["results"][0]
+    content["results"] += [row | {"metric": f"another {number}"} for number in range(24)]
+    write(tmp_path, content)
+    assert "| too few rounds | 6 |" in headline(tmp_path)
+
+
 def test_a_failed_kernel_is_named_by_what_came_of_it(tmp_path: Path) -> None:
     content = checkout(tmp_path)
     for row in content["results"]:

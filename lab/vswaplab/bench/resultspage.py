@@ -124,7 +124,7 @@ class Report:
             other=_figure(other),
             ratio=_ratio(row["ratio"]) + (f" ({_ratio(ci[0])}–{_ratio(ci[1])})" if ci else ""),
             p=_p_value(row) if rounds[0] >= ENOUGH else "-",
-            verdict=_verdict(row, rounds[0], sure),
+            verdict=_verdict(row, rounds[0], sure, few=rounds[0] < ENOUGH or self.warning is not None),
             rounds=" and ".join(str(count) for count in rounds),
             warmup=self.content["options"]["warmup"],
             kernel=self.kernel,
@@ -143,14 +143,14 @@ def _ratio(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _verdict(row: Mapping[str, Any], rounds: int, deterministic: bool) -> str:
-    """The report's own, but that a deterministic figure says which one is less."""
+def _verdict(row: Mapping[str, Any], rounds: int, deterministic: bool, few: bool) -> str:
+    """The report's own, but that a deterministic figure says which one is less. ``few``: too few for a verdict."""
     if not rounds or row["ratio"] is None:
         return "not measured"
     if deterministic:
         said = "the same" if abs(row["ratio"] - 1) < _SAME else ("less" if row["ratio"] < 1 else "more")
         return f"{said}, one round" if rounds == 1 else said
-    return str(row["verdict"]) if rounds >= ENOUGH else "too few rounds"
+    return "too few rounds" if few else str(row["verdict"])
 
 
 def _matches(row: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
