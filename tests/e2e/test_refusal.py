@@ -61,6 +61,31 @@ def test_the_kill_comes_soon(boot_guest: Boot, command: str, limit: int, cpus: i
     assert taken["vswap"] <= 2 + 2 * taken["mainline"], taken
 
 
+# zswap may have an eighth of what the group has, all of whose data compresses: then nothing more can go.
+FULL = UNTIL_KILLED.replace(
+    "now > $RESULTS/started", "echo {share}M > $CG/a/memory.zswap.max; now > $RESULTS/started", 1
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.kernel("mainline", "um", "release")
+@pytest.mark.parametrize("limit", [64, pytest.param(512, marks=LONG)])
+def test_the_kill_comes_soon_when_zswap_max_is_reached(boot_guest: Boot, limit: int) -> None:
+    """Data that compresses, four times the limit. Mainline cannot swap at all, and says how long a kill takes."""
+    taken: dict[str, float] = {}
+    command = f"swapcheck --size {4 * limit}M --text 100 --passes 1"
+    for kernel in ("mainline", "vswap"):
+        patience = 120 if kernel == "mainline" else 8 + 8 * taken["mainline"]
+        result = boot_guest(
+            FULL.format(limit=limit, share=limit // 8, command=command, patience=patience), kernel=kernel,
+            flavour="release", mem_bytes=(limit + max(limit, 960)) * MIB, cpus=1,
+        )  # fmt: skip
+        taken[kernel] = seconds_to_kill(result)
+        assert numbers(result, "events")["oom_kill"] >= 1, f"{kernel}: nothing was killed: seconds {taken}"
+    # Twice as much data is taken before nothing more can go, a part of it compressed.
+    assert taken["vswap"] <= 3 + 3 * taken["mainline"], taken
+
+
 @pytest.mark.parametrize(
     ("arch", "flavour", "size", "limit"),
     [

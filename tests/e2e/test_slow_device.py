@@ -142,8 +142,8 @@ def test_page_is_read_while_it_is_written_back(boot_guest: Boot, kernel: str, se
     flight = seen["in_flight"]
     assert flight["nr_writeback"] > 0 or flight["pswpout"] > flight["zswpwb"], seen
     assert seen["worst"] < 1 and seen["ended_during_hang"], seen
-    # On ours what was read meanwhile need not be written any more.
-    assert max(fields(result, "vmstat").values()) > 0
+    # What was read meanwhile is written on mainline; on ours the flights are overtaken.
+    assert fields(result, "vmstat")["vswap_overtake" if kernel == "vswap" else "zswpwb"] > 0
     assert result.end.slots_used == 0
 
 
