@@ -26,7 +26,7 @@ class Trial:
     name: str
     what: str
     disturbers: Sequence[str]
-    share: float = 0.5
+    share: float = 0.35  # all of it fits when zswap may take little and there is no device
     swaps: Sequence[str] = ("none", "file:128M", "file:512M", "zram:256M")
     pools: Sequence[int] = (3, 20, 80)
     memory: Sequence[int] = ()
@@ -45,7 +45,7 @@ class Trial:
         rng = random.Random(f"{self.name} {seed}")
         nodes = 2 if flavour == "rt" else 1
         most = {"um": 2, "x86_64": 4}[arch]
-        memory = self.memory or ((192, 256, 384) if arch == "um" else (320, 512, 768))
+        memory = self.memory or ((256, 320, 384) if arch == "um" else (320, 512, 768))
         swap = rng.choice([swap for swap in self.swaps if flavour != "minimal" or "zram" not in swap])
         return {
             "mem_bytes": rng.choice(memory) * _MIB,

@@ -128,7 +128,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(arguments)
 
-    # What acts must not be swapped itself, nor be chosen by the OOM killer.
+    # What acts must not be swapped itself, nor be chosen by the OOM killer. Stacks of threads are locked as well.
+    threading.stack_size(512 << 10)
     if ctypes.CDLL(None).mlockall(MCL_CURRENT | MCL_FUTURE):
         raise OSError("this program cannot be locked in memory")
     Path("/proc/self/oom_score_adj").write_text("-1000")
