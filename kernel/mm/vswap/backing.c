@@ -278,16 +278,17 @@ struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word)
  */
 void __vswap_zswap_erase(struct folio *folio)
 {
-	unsigned int nr = folio_nr_pages(folio), i;
+	unsigned int nr = folio_nr_pages(folio), len;
+	swp_entry_t entry = folio->swap;
 	struct swap_cluster_info *ci;
 
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
 	/* Others who need the cluster do not wait for a whole large folio. */
-	for (i = 0; i < nr; i += VSWAP_RUN_MAX) {
+	for (; nr; nr -= len, entry.val += len) {
+		len = min(nr, VSWAP_RUN_MAX);
 		ci = swap_cluster_get_and_lock(folio);
-		vswap_release_backing(ci, page_swap_entry(folio_page(folio, i)),
-				      min(nr - i, VSWAP_RUN_MAX),
-				      BIT(VSWAP_ZSWAP), VSWAP_IN_MEMORY);
+		vswap_release_backing(ci, entry, len, BIT(VSWAP_ZSWAP),
+				      VSWAP_IN_MEMORY);
 		swap_cluster_unlock(ci);
 	}
 }
