@@ -36,7 +36,10 @@ group a; echo 20M > $CG/a/memory.high
 in_group a swapcheck --size 40M --text 40 --ready-file /run/ready --wait-file /run/go --passes 1 \\
   --json > $RESULTS/out.json & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
-sleep 0.5; keep charged $CG/a/memory.swap.current; used > $RESULTS/used
+# A worker writes back, when it gets a CPU.
+i=0; while [ $i -lt 50 ] && ! grep -q '^zswpwb [0-9][0-9][0-9]' /proc/vmstat; do sleep 0.2; i=$((i+1)); done
+sleep 2.5  # memory.stat may be that old
+keep charged $CG/a/memory.swap.current; used > $RESULTS/used
 keep stat $CG/a/memory.stat; grep zswpwb /proc/vmstat > $RESULTS/vmstat
 touch /run/go; wait $pid
 swapcheck --mode shm-tmpfs,shm-memfd --size 6M --text 40 --reclaim --passes 1 --json > $RESULTS/shared.json

@@ -39,6 +39,7 @@ class Worker:
 
     process: subprocess.Popen[bytes]
     argv: list[str]
+    group: str
     report: Path
     said: Path
 
@@ -70,7 +71,7 @@ def started(argv: Sequence[str], name: str, group: Path | None, injected: bool =
     enter = ["sh", "-c", _ENTER, "sh", where, "1" if injected else ""]
     with said.open("wb") as output:
         process = subprocess.Popen([*enter, *whole], stdout=output, stderr=output, start_new_session=True)
-    return Worker(process, whole, report, said)
+    return Worker(process, whole, where, report, said)
 
 
 def kill(worker: Worker) -> None:
@@ -131,7 +132,7 @@ class Crowd:
         if found["end"] != "verified" and len(self.notes) < _NOTES:
             keys = ("mode", "first_failures", "first_mismatches")
             modes = [{key: mode[key] for key in keys} for mode in found.get("modes", [])]
-            self.notes.append(json.dumps([worker.argv, found["end"], modes]))
+            self.notes.append(json.dumps([worker.group, worker.argv, found["end"], modes]))
 
     def keep(self) -> None:
         """Take what has ended, and start others in its place."""
@@ -152,7 +153,7 @@ class Crowd:
             except subprocess.TimeoutExpired:
                 late = True
                 kill(worker)
-                self.notes.append(f"still running: {worker.argv}")
+                self.notes.append(f"still running: {worker.group} {worker.argv}")
             self._take(worker)
         self._running = []
         return not late

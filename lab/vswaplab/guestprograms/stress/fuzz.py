@@ -96,7 +96,10 @@ class BadInputs(Disturber):
                 self._write()
 
     def undo(self) -> None:
-        """Settings with which memory can be swapped and freed."""
+        """Settings with which memory can be swapped and freed: a group at its swap.high sleeps for seconds."""
+        if self.group.exists():
+            for name in ("swap.max", "swap.high", "zswap.max"):
+                write(self.group / f"memory.{name}", "max")
         for path, text in self._before.items():
             if os.access(path, os.W_OK) and path.stat().st_mode & 0o200:
                 write(path, text.strip())
