@@ -63,8 +63,8 @@ DEBUG = ("debug",)
 WITH_GROUPS = ("release", "debug", "preempt", "rt", "kcsan")
 TRIALS = (
     Trial(
-        "pressure", "More data than memory: all of swapcheck's modes, all mixtures of pages.",
-        (), share=1.1, swaps=("none", "file:1G", "zram:1G"), memory=(192, 256),
+        "pressure", "Nothing but more data than memory: swapcheck's modes, mixtures of pages.",
+        (), share=0.8, swaps=("none", "file:1G", "zram:1G"), memory=(256,),
     ),
     Trial(
         "changes", "Mode, compressor, pool, zswap, MGLRU, folio orders and vm settings change.",
