@@ -22,7 +22,7 @@ DONE = {
     "bad inputs": {"files, refused", "files, taken", "swap headers, refused", "swap headers, taken"},
     "everything": {"mode", "swapoff", "killed", "memory.high"},
 }
-SHORT = ("I/O errors", "bad inputs", "everything")
+SHORT = ("everything",)  # the others take minutes on a busy host
 
 
 def run(name: str, kernel: BuiltKernel, seconds: float) -> None:
