@@ -16,9 +16,11 @@ ARCHES = [
 CASES = {
     "vswap_backing": {"zswap_word", "slot_word", "invalid_words", "runs", "random_runs"},
     "vswap_space": {
-        "alloc_every_order", "zero_slot", "count_overflow", "release_in_runs", "backing_transitions",
-        "refusals_by_error", "table_failures", "lend_tables", "no_tables", "grow_on_demand", "grow_ahead",
-        "tables_go", "race_resizing",
+        "alloc_every_order", "no_slot_before_all_is_ready", "zero_slot", "count_overflow", "release_in_runs",
+        "backing_transitions", "large_folio_is_erased_in_parts", "io_in_pieces", "refusals_by_error",
+        "locked_pages", "oom_is_put_off_rarely", "table_failures", "lend_tables", "no_tables",
+        "cluster_in_use_serves_all_slots", "refilling_kills_nobody", "growing_kills_nobody", "grow_on_demand",
+        "grow_ahead", "tables_go", "race_resizing",
     },
 }  # fmt: skip
 

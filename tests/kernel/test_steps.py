@@ -31,9 +31,10 @@ def texts(overlay: Overlay) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def steps() -> list[tuple[str, dict[str, str]]]:
     """Subject and sources of each step."""
-    if not (paths.cache_dir() / "source").is_dir():
-        pytest.skip("the kernel source has not been fetched")
-    line = stored.line(stored.ours(), linux.pristine(linux.fetch(verify=False)))
+    source = linux.cached(paths.cache_dir() / "source")
+    if source is None:
+        pytest.skip("no kernel source in the cache")
+    line = stored.line(stored.ours(), linux.pristine(source))
     return [(step.subject, texts(mails.at(line, number))) for number, step in enumerate(line.steps)]
 
 

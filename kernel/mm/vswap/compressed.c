@@ -25,7 +25,7 @@
 #include "internal.h"
 #include "zswap.h"
 
-/* At most so many pages of data are freed together. */
+/* The most pages of data that are freed together. */
 #define VSWAP_FREE_MAX	SWAP_CLUSTER_MAX
 
 /* Indexed as in backing words. A pool stays as long as it has data. */
@@ -139,7 +139,7 @@ VISIBLE_IF_KUNIT bool vswap_spares_process(unsigned long pages, unsigned long to
 	return true;
 }
 
-/* Before a process is killed, for want of memory of the whole machine. */
+/* The whole machine is out of memory, and a process is about to be killed. */
 static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed)
 {
 	unsigned long pages;

@@ -29,7 +29,7 @@ static int __init vswap_init(void)
 	err = vswap_io_init();
 	if (err)
 		goto err_space;
-	err = vswap_device_init();
+	err = vswap_device_init(&vswap_ops);
 	if (err)
 		goto err_space;
 	vswap_tables_init();

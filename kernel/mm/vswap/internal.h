@@ -15,7 +15,7 @@
  *	backing.c	the transitions of a slot's backing
  *	writeback.c	writing compressed data to a device
  *	compressed.c	compressed data, as backing words name it
- *	io.c		where on a device data is, and I/O in pieces
+ *	io.c		the operations of the virtual device
  *	slots.c		slots of devices behind virtual slots
  *	refuse.c	pages that nothing takes
  *	tables.c	the tables of clusters and their reserve
@@ -114,7 +114,7 @@ long vswap_slots_left(struct mem_cgroup *memcg);
 /* space.c */
 int vswap_space_init(work_func_t grow_work);
 void vswap_space_destroy(void);
-int vswap_device_init(void);
+int vswap_device_init(const struct swap_ops *ops);
 int vswap_grow(void);
 long vswap_free_clusters(void);
 bool vswap_space_is_low(void);
@@ -353,6 +353,8 @@ static inline bool vswap_filter_matches(struct vswap_owner_filter *filter,
 }
 
 /* io.c */
+extern const struct swap_ops vswap_ops;
+
 int vswap_io_init(void);
 bool vswap_slots_adjoin(swp_entry_t a, swp_entry_t b);
 
@@ -378,7 +380,8 @@ int vswap_sysfs_init(void);
 
 /* Replaced by KUnit; static without it */
 #if IS_ENABLED(CONFIG_KUNIT)
-bool vswap_may_alloc(int piece);
+void vswap_pass_on(struct swap_io_ctx *ctx, swp_entry_t entry, int rw);
+bool vswap_may_alloc(int piece, gfp_t gfp);
 bool vswap_spares_process(unsigned long pages, unsigned long total);
 bool vswap_wanted(struct folio *folio);
 void vswap_free_run(const unsigned long *words, unsigned int nr,

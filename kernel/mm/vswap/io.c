@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Virtual swap: where on a device the data of a folio is, and I/O in pieces.
+ * Virtual swap: the operations of the virtual device.
  *
- * A folio that is locked or under writeback keeps its backing: the words may be
- * read without the lock of the cluster. Slots that are not contiguous on the
- * device are read or written by several requests, and the last one to complete
- * ends the I/O on the folio.
+ * What page_io.c collects for virtual slots is passed to the device whose slots
+ * back them. A folio that is locked or under writeback keeps its backing: the
+ * words may be read without the lock of the cluster. A folio whose slots are
+ * not contiguous is read or written by several requests, its pieces, and the
+ * last one to complete ends the I/O on the folio.
  */
 #include <linux/blk_types.h>
 #include <linux/mempool.h>
+#include <linux/sched/mm.h>
 #include <linux/swap_ops.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
 
 #include "internal.h"
 
@@ -22,15 +26,8 @@ static unsigned long *vswap_folio_words(struct folio *folio)
 	return ci->backing + swp_cluster_offset(folio->swap);
 }
 
-/**
- * vswap_device_entry - find the slot of a device that backs a virtual slot
- * @folio: the folio in the swap cache at the virtual slots, locked or under
- *	   writeback; slots of a device back them
- * @idx: which of its pages
- *
- * Return: the swap entry of the device's slot.
- */
-swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx)
+/* The slot of a device that backs the virtual slot of page @idx of @folio. */
+static swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx)
 {
 	unsigned long word = READ_ONCE(vswap_folio_words(folio)[idx]);
 
@@ -55,14 +52,8 @@ bool vswap_slots_adjoin(swp_entry_t a, swp_entry_t b)
 	       swap_entry_sector(b) == swap_entry_sector(a) + PAGE_SECTORS;
 }
 
-/**
- * vswap_run_length - how much of a folio is contiguous on the device?
- * @folio: the folio, as for vswap_device_entry()
- * @first: the page to start from
- *
- * Return: the number of pages, at least 1.
- */
-unsigned int vswap_run_length(struct folio *folio, unsigned int first)
+/* How many pages of a folio are contiguous on a device, from page @first on? */
+static unsigned int vswap_run_length(struct folio *folio, unsigned int first)
 {
 	swp_entry_t entry = vswap_device_entry(folio, first);
 	unsigned int nr, i;
@@ -78,8 +69,7 @@ unsigned int vswap_run_length(struct folio *folio, unsigned int first)
 	return i;
 }
 
-/* See vswap_nr_runs(). */
-unsigned int __vswap_nr_runs(struct folio *folio)
+static noinline unsigned int vswap_count_runs(struct folio *folio)
 {
 	unsigned int first, runs = 0;
 
@@ -87,6 +77,12 @@ unsigned int __vswap_nr_runs(struct folio *folio)
 	     first += vswap_run_length(folio, first))
 		runs++;
 	return runs;
+}
+
+/* In how many pieces is a folio on devices? */
+static unsigned int vswap_nr_runs(struct folio *folio)
+{
+	return likely(!folio_test_large(folio)) ? 1 : vswap_count_runs(folio);
 }
 
 /* The backing word of @entry, which may be anything by the time it is used. */
@@ -141,6 +137,12 @@ unsigned long vswap_storage_flags(swp_entry_t entry)
 	return vswap_backing_tag(word) == VSWAP_SLOT ? vswap_word_flags(word) : 0;
 }
 
+/* See vswap_is_synchronous(). */
+bool __vswap_is_synchronous(struct folio *folio)
+{
+	return vswap_word_flags(vswap_folio_words(folio)[0]) & SWP_SYNCHRONOUS_IO;
+}
+
 /**
  * vswap_folio_stable_writes - must a folio not be modified under writeback?
  * @folio: the folio, locked, at virtual slots and under writeback
@@ -188,63 +190,116 @@ bool __vswap_same_device(swp_entry_t a, swp_entry_t b)
 	return same;
 }
 
-/*
- * A folio whose slots are not contiguous on the device is read or written in
- * several pieces, and is finished when all of them are.
- */
-struct vswap_split {
-	struct folio *folio;
-	atomic_t pending;
-	bool failed;
+struct vswap_piece {
+	struct swap_iocb sio;
+	struct swap_iocb *whole;
 };
 
-static mempool_t *vswap_split_pool;
-
-/**
- * vswap_split_alloc - prepare for I/O on a folio in pieces
- * @folio: the folio
- * @nr: the number of pieces
- *
- * Context: May sleep until other I/O has finished: the caller should have
- * submitted its own.
- * Return: what to set as the split of each piece.
+/*
+ * A pool of their own: a task that has taken the whole from the pool of
+ * page_io.c waits here for pieces of it.
  */
-struct vswap_split *vswap_split_alloc(struct folio *folio, unsigned int nr)
-{
-	struct vswap_split *split = mempool_alloc(vswap_split_pool, GFP_NOIO);
+static mempool_t *vswap_piece_pool;
 
-	atomic_set(&split->pending, nr);
-	split->folio = folio;
-	split->failed = false;
-	return split;
-}
-
-/**
- * vswap_split_end - a part of a folio was read or written
- * @sio: the completed request
- * @failed: whether that failed; for the last part, whether any of them did
- *
- * Context: Any.
- * Return: true if it was not the last part: then @sio is gone. Otherwise it
- * stands for the whole folio now.
- */
-bool vswap_split_end(struct swap_iocb *sio, bool *failed)
+/* Called at the end of I/O of a piece, by the device: in any context. */
+static bool vswap_piece_end(struct swap_iocb **sio, bool *failed)
 {
-	struct vswap_split *split = sio->split;
+	struct vswap_piece *piece = container_of(*sio, struct vswap_piece, sio);
+	struct swap_iocb *whole = piece->whole;
 
 	if (*failed)
-		WRITE_ONCE(split->failed, true);
-	if (!atomic_dec_and_test(&split->pending)) {
-		mempool_free(sio, sio_pool);
+		WRITE_ONCE(whole->failed, true);
+	mempool_free(piece, vswap_piece_pool);
+	if (!atomic_dec_and_test(&whole->pending))
 		return true;
-	}
 
-	*failed = split->failed;
-	sio->len = folio_size(split->folio);
-	bvec_set_folio(&sio->bvecs[0], split->folio, sio->len, 0);
-	mempool_free(split, vswap_split_pool);
+	*sio = whole;
+	*failed = whole->failed;
 	return false;
 }
+
+/* Pass a request on to the device that it starts on, at @entry. */
+VISIBLE_IF_KUNIT void vswap_pass_on(struct swap_io_ctx *ctx, swp_entry_t entry,
+				    int rw)
+{
+	KUNIT_STATIC_STUB_REDIRECT(vswap_pass_on, ctx, entry, rw);
+	ctx->sio->entry = entry;
+	ctx->sis = __swap_entry_to_info(entry);
+	if (rw == WRITE)
+		ctx->sis->ops->submit_write(ctx);
+	else
+		ctx->sis->ops->submit_read(ctx);
+}
+
+/* After the last piece, @whole and @folio may be gone. */
+static void vswap_submit_pieces(struct swap_iocb *whole, struct folio *folio,
+				unsigned int nr_runs, int rw)
+{
+	unsigned int first, nr, noio;
+
+	atomic_set(&whole->pending, nr_runs);
+	whole->failed = false;
+	count_vm_events(rw == WRITE ? NRSWPOUT : NRSWPIN, nr_runs - 1);
+
+	/* A filesystem allocates: its reclaim must not come back for a piece. */
+	noio = memalloc_noio_save();
+	for (first = 0; nr_runs--; first += nr) {
+		struct vswap_piece *piece = mempool_alloc(vswap_piece_pool, GFP_NOIO);
+		struct swap_iocb *sio = &piece->sio;
+		struct swap_io_ctx ctx = { .sio = sio };
+
+		nr = vswap_run_length(folio, first);
+		bvec_set_folio(&sio->bvecs[0], folio, nr * PAGE_SIZE,
+			       first * PAGE_SIZE);
+		sio->nr_bvecs = 1;
+		sio->len = nr * PAGE_SIZE;
+		sio->end_io = vswap_piece_end;
+		piece->whole = whole;
+		vswap_pass_on(&ctx, vswap_device_entry(folio, first), rw);
+	}
+	memalloc_noio_restore(noio);
+}
+
+static __always_inline void vswap_submit(struct swap_io_ctx *ctx, int rw)
+{
+	struct folio *folio = bvec_folio(&ctx->sio->bvecs[0]);
+	unsigned int nr_runs = vswap_nr_runs(folio);
+
+	if (unlikely(nr_runs > 1))
+		vswap_submit_pieces(ctx->sio, folio, nr_runs, rw);
+	else
+		vswap_pass_on(ctx, vswap_device_entry(folio, 0), rw);
+}
+
+static void vswap_submit_write(struct swap_io_ctx *ctx)
+{
+	vswap_submit(ctx, WRITE);
+}
+
+static void vswap_submit_read(struct swap_io_ctx *ctx)
+{
+	vswap_submit(ctx, READ);
+}
+
+/* A folio that has to be read or written in pieces is alone in its request. */
+static bool vswap_can_merge(struct folio *folio, struct folio *prev_folio,
+			    size_t prev_folio_size, int rw)
+{
+	unsigned int last = folio_nr_pages(prev_folio) - 1;
+
+	if (vswap_nr_runs(folio) > 1 || vswap_nr_runs(prev_folio) > 1)
+		return false;
+	if (!vswap_slots_adjoin(vswap_device_entry(prev_folio, last),
+				vswap_device_entry(folio, 0)))
+		return false;
+	return rw != WRITE || folio_blkg_can_merge(folio, prev_folio);
+}
+
+const struct swap_ops vswap_ops = {
+	.submit_write		= vswap_submit_write,
+	.submit_read		= vswap_submit_read,
+	.can_merge		= vswap_can_merge,
+};
 
 /**
  * vswap_io_init - set up what I/O needs
@@ -253,7 +308,7 @@ bool vswap_split_end(struct swap_iocb *sio, bool *failed)
  */
 int __init vswap_io_init(void)
 {
-	vswap_split_pool = mempool_create_kmalloc_pool(SWAP_CLUSTER_MAX,
-						       sizeof(struct vswap_split));
-	return vswap_split_pool ? 0 : -ENOMEM;
+	vswap_piece_pool = mempool_create_kmalloc_pool(SWAP_CLUSTER_MAX,
+						       sizeof(struct vswap_piece));
+	return vswap_piece_pool ? 0 : -ENOMEM;
 }

@@ -19,8 +19,8 @@
 #include "zswap.h"
 
 /*
- * Without zswap, virtual slots are used if there are devices of so many
- * different priorities: then data may move between them.
+ * How many different priorities must devices have for virtual slots to be used
+ * without zswap? Then data may move between them.
  */
 static const unsigned int vswap_tiers_wanted[] = {
 	[VSWAP_NEVER]	= UINT_MAX,
@@ -315,7 +315,7 @@ bool __vswap_prepare_alloc(struct folio *folio)
 }
 
 /*
- * The pool is assumed to hold at least so many times its own size: anonymous
+ * The pool is assumed to hold at least this multiple of its own size: anonymous
  * memory compresses to a third on average.
  */
 #define VSWAP_OVERCOMMIT_RATIO	2

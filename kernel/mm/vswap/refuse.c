@@ -343,7 +343,7 @@ static unsigned long vswap_refused_time(long nr)
 	return HZ / 10 + usecs_to_jiffies(4 * nr);
 }
 
-/* Up to so many pages are not worth trying to swap out. */
+/* If no more pages than this are left, swapping them out is not worth trying. */
 #define VSWAP_NOT_WORTH_MAX	4096L
 
 static bool vswap_is_known(const struct vswap_refusals *refusals)

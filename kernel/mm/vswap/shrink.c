@@ -13,7 +13,7 @@
 #include "internal.h"
 #include "zswap.h"
 
-/* The hand moves in steps of so many slots, and not beyond a cluster. */
+/* The slots of a step of the hand, which does not go beyond a cluster. */
 #define VSWAP_STEP	SWAP_CLUSTER_MAX
 
 /*
@@ -25,6 +25,7 @@
 
 /* Slots that are to be written back, in order. */
 struct vswap_victims {
+	bool of_a_group;		/* with one limit for all of them */
 	unsigned int nr;
 	unsigned int slot[VSWAP_STEP];
 	unsigned long word[VSWAP_STEP];
@@ -69,6 +70,8 @@ static unsigned int vswap_pick(unsigned int slot, unsigned int nr,
 	struct swap_cluster_info *ci = &vswap_si->cluster_info[slot / SWAPFILE_CLUSTER];
 	unsigned int off = slot % SWAPFILE_CLUSTER, seen = 0;
 
+	/* Descendants that are gone still have limits of their own. */
+	victims->of_a_group = filter->bits != ~0UL;
 	victims->nr = 0;
 	spin_lock(&ci->lock);
 	for (; ci->backing && nr; nr--, off++, slot++) {
@@ -108,7 +111,8 @@ static bool vswap_write_victims(const struct vswap_victims *victims,
 			continue;
 		}
 		zswap_reject_reclaim_fail++;
-		if (err == -EAGAIN)
+		/* Nothing can be written for now, or the group may have no more slots. */
+		if (err == -EAGAIN || (err == -ENOMEM && victims->of_a_group))
 			return false;
 		/* It is in use: see shrink_memcg_cb(). */
 		if (err == -EEXIST && met_cached) {

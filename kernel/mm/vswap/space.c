@@ -7,7 +7,7 @@
  * mapped as the space grows. So a cluster is found by address arithmetic, as on
  * any swap device, and si->max says how far the array is mapped.
  *
- * The array does not shrink: it takes 0.11 byte for each slot that was ever in
+ * The array does not shrink: it takes 0.14 byte for each slot that was ever in
  * use at the same time, and unmapping pages of it would add a special case to
  * every lockless lookup. The tables of a cluster are freed when it is empty.
  */
@@ -39,9 +39,6 @@ MODULE_PARM_DESC(max_gb, "Size in GiB up to which the virtual swap space grows")
 struct vswap_space vswap_space = {
 	.grow_lock = __MUTEX_INITIALIZER(vswap_space.grow_lock),
 };
-
-/* No I/O is done for virtual slots; may_enter_fs() asks for the flags. */
-static const struct swap_ops vswap_ops;
 
 /* How many clusters lie completely in the first @nr_pages pages? */
 static unsigned int vswap_clusters_in(unsigned int nr_pages)
@@ -249,10 +246,11 @@ void __init vswap_space_destroy(void)
 
 /**
  * vswap_device_init - set up the virtual device, on the space
+ * @ops: its operations
  *
  * Return: 0, or a negative error number if there is no type for it.
  */
-int __init vswap_device_init(void)
+int __init vswap_device_init(const struct swap_ops *ops)
 {
 	struct swap_info_struct *si = alloc_swap_info();
 	int i;
@@ -268,7 +266,7 @@ int __init vswap_device_init(void)
 		INIT_LIST_HEAD(&si->frag_clusters[i]);
 	}
 	si->cluster_info = vswap_space.area->addr;
-	si->ops = &vswap_ops;
+	si->ops = ops;
 	/*
 	 * Without SWP_WRITEOK, hibernation, swapoff and the statistics do not
 	 * take it for a swap device. Whether a slot is read synchronously

@@ -205,6 +205,8 @@ static long vswap_evacuate_pass(struct swap_info_struct *si,
 		unsigned long swp_tb;
 
 		if (offset % SWAPFILE_CLUSTER == 0) {
+			/* Nobody should wait for pages that are to be read. */
+			swap_read_submit(&batch->ctx);
 			cond_resched();
 			if (signal_pending(current)) {
 				err = -EINTR;

@@ -68,10 +68,10 @@ enum vswap_piece {
 	VSWAP_PIECE_MEMCG,
 };
 
-/* KUnit has the pieces of a set fail one by one. */
-VISIBLE_IF_KUNIT bool vswap_may_alloc(int piece)
+/* KUnit has the pieces of a set fail one by one, and looks at the flags. */
+VISIBLE_IF_KUNIT bool vswap_may_alloc(int piece, gfp_t gfp)
 {
-	KUNIT_STATIC_STUB_REDIRECT(vswap_may_alloc, piece);
+	KUNIT_STATIC_STUB_REDIRECT(vswap_may_alloc, piece, gfp);
 	return true;
 }
 
@@ -126,13 +126,13 @@ static bool vswap_alloc_tables(struct vswap_tables *t, gfp_t gfp)
 	gfp |= __GFP_NOWARN;
 	*t = (struct vswap_tables){};
 
-	if (vswap_may_alloc(VSWAP_PIECE_TABLE))
+	if (vswap_may_alloc(VSWAP_PIECE_TABLE, gfp))
 		t->table = vswap_alloc_array(swap_table_cachep, gfp);
-	if (t->table && vswap_may_alloc(VSWAP_PIECE_BACKING))
+	if (t->table && vswap_may_alloc(VSWAP_PIECE_BACKING, gfp))
 		t->backing = vswap_alloc_array(vswap_backing_cachep, gfp);
 	if (t->backing && !vswap_want_memcg_table())
 		return true;
-	if (t->backing && vswap_may_alloc(VSWAP_PIECE_MEMCG))
+	if (t->backing && vswap_may_alloc(VSWAP_PIECE_MEMCG, gfp))
 		t->memcg = kzalloc(sizeof(*t->memcg), gfp);
 	if (t->memcg)
 		return true;

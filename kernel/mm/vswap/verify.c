@@ -89,6 +89,20 @@ static void vswap_verify_slot(struct vswap_census *c,
 		vswap_verify_rmap(c, slot, word, swp_tb);
 }
 
+/* Does a cluster have some of its tables, but not all? */
+static bool vswap_is_half_populated(struct swap_cluster_info *ci)
+{
+	bool used = ci->backing;
+
+	if (used != !!rcu_access_pointer(ci->table))
+		return true;
+#ifdef CONFIG_MEMCG
+	return (used && !mem_cgroup_disabled()) != !!ci->memcg_table;
+#else
+	return false;
+#endif
+}
+
 static void vswap_verify_cluster(struct vswap_census *c, unsigned int idx)
 {
 	struct swap_cluster_info *ci = &vswap_si->cluster_info[idx];
@@ -96,7 +110,7 @@ static void vswap_verify_cluster(struct vswap_census *c, unsigned int idx)
 	unsigned int off;
 
 	spin_lock(&ci->lock);
-	vswap_check(c, !ci->backing == !rcu_access_pointer(ci->table),
+	vswap_check(c, !vswap_is_half_populated(ci),
 		    "cluster %u has some of its tables", idx);
 	if (!ci->backing) {
 		vswap_check(c, !ci->count && !ci->extend_table,

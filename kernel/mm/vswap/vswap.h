@@ -25,7 +25,6 @@
 
 struct mem_cgroup;
 struct plist_head;
-struct vswap_split;
 
 /* state.c */
 
@@ -278,71 +277,57 @@ static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 		__vswap_note_cache_only(ci, ci_off, cache_only);
 }
 
-/* io.c: where on a device the data is, and I/O in pieces */
-swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx);
-unsigned int __vswap_nr_runs(struct folio *folio);
-unsigned int vswap_run_length(struct folio *folio, unsigned int first);
+/* io.c: I/O of the virtual device, and what the storage behind it is like */
+bool __vswap_is_synchronous(struct folio *folio);
 unsigned long vswap_slot_flags(swp_entry_t entry);
 unsigned long vswap_storage_flags(swp_entry_t entry);
 bool vswap_folio_stable_writes(struct folio *folio);
 bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
-struct vswap_split *vswap_split_alloc(struct folio *folio, unsigned int nr);
-bool vswap_split_end(struct swap_iocb *sio, bool *failed);
 
 /*
- * Where on a device is page @idx of @folio? If a slot of a device backs a
- * virtual slot, it is not where folio->swap says. The folio is in the swap
- * cache, and locked or under writeback.
+ * Does writing @folio, which is under writeback, end before submit_write()
+ * returns? The flags of the virtual device only say that this is possible. If
+ * it goes to several devices, the first one answers.
  */
-static inline swp_entry_t swap_device_entry(struct folio *folio,
-					    unsigned int idx)
+static inline bool vswap_is_synchronous(struct folio *folio)
 {
-	if (is_vswap_entry(folio->swap))
-		return vswap_device_entry(folio, idx);
-	return (swp_entry_t){ folio->swap.val + idx };
-}
-
-/* In how many pieces is @folio on the device? Context: swap_device_entry(). */
-static inline unsigned int vswap_nr_runs(struct folio *folio)
-{
-	if (!is_vswap_entry(folio->swap) || !folio_test_large(folio))
-		return 1;
-	return __vswap_nr_runs(folio);
+	return !is_vswap_entry(folio->swap) || __vswap_is_synchronous(folio);
 }
 
 #ifdef CONFIG_VSWAP
-static inline void vswap_iocb_init(struct swap_iocb *sio, swp_entry_t entry,
-				   struct vswap_split *split)
-{
-	sio->entry = entry;
-	sio->split = split;
-	sio->end_io = split ? vswap_split_end : NULL;
-}
-
-/* Where on the device does the I/O start? */
+/*
+ * Where on its device does the I/O start? If slots of the device back virtual
+ * slots, it is not where folio->swap says; nor if data of zswap is written.
+ */
 static inline swp_entry_t swap_iocb_entry(struct swap_iocb *sio)
 {
-	return sio->entry;
+	swp_entry_t entry = bvec_folio(&sio->bvecs[0])->swap;
+
+	return sio->end_io || is_vswap_entry(entry) ? sio->entry : entry;
+}
+
+static inline void vswap_iocb_init(struct swap_iocb *sio)
+{
+	sio->end_io = NULL;
 }
 
 /*
  * I/O has ended. Return: true if it has been dealt with, @sio included;
- * otherwise @failed may have changed.
+ * otherwise @sio may have changed to what it was the last piece of.
  */
-static inline bool vswap_io_end(struct swap_iocb *sio, bool *failed)
+static inline bool vswap_io_end(struct swap_iocb **sio, bool *failed)
 {
-	return sio->end_io && sio->end_io(sio, failed);
+	return (*sio)->end_io && (*sio)->end_io(sio, failed);
 }
 #else
-static inline void vswap_iocb_init(struct swap_iocb *sio, swp_entry_t entry,
-				   struct vswap_split *split) { }
-
 static inline swp_entry_t swap_iocb_entry(struct swap_iocb *sio)
 {
 	return bvec_folio(&sio->bvecs[0])->swap;
 }
 
-static inline bool vswap_io_end(struct swap_iocb *sio, bool *failed)
+static inline void vswap_iocb_init(struct swap_iocb *sio) { }
+
+static inline bool vswap_io_end(struct swap_iocb **sio, bool *failed)
 {
 	return false;
 }
@@ -362,8 +347,8 @@ static inline unsigned long swap_slot_flags(struct swap_info_struct *si,
 }
 
 /*
- * The flags of the device that has a copy of what was read from @entry, none if
- * there is no copy: a virtual slot costs little, but saves allocating another.
+ * The flags of the device that has a copy of what was read from @entry, or 0 if
+ * no device has: a virtual slot costs little, but saves allocating another.
  */
 static inline unsigned long swap_storage_flags(struct swap_info_struct *si,
 					       swp_entry_t entry)

@@ -362,8 +362,9 @@ static void vswap_end_flight(struct vswap_flight *flight)
  * @virt: the virtual slot where it was seen
  *
  * Context: Process context, no locks held. Does not wait for a device.
- * Return: 0 if it will be written; -EAGAIN if nothing can be, for now; -EEXIST
- * if the slot is in the swap cache; another error if there is nothing to do.
+ * Return: 0 if it will be written; -EAGAIN if nothing can be, for now; -ENOMEM
+ * if its owner may not have a slot; -EEXIST if the slot is in the swap cache;
+ * another error if there is nothing to do.
  */
 int vswap_writeback(unsigned long word, swp_entry_t virt)
 {
@@ -505,9 +506,9 @@ static void vswap_done_work(struct work_struct *work)
 }
 
 /* Called at the end of I/O, by the device: in any context. */
-static bool vswap_request_end(struct swap_iocb *sio, bool *failed)
+static bool vswap_request_end(struct swap_iocb **sio, bool *failed)
 {
-	struct vswap_request *req = container_of(sio, struct vswap_request, sio);
+	struct vswap_request *req = container_of(*sio, struct vswap_request, sio);
 
 	req->failed = *failed;
 	llist_add(&req->done, &vswap_done);
@@ -558,7 +559,6 @@ static void vswap_fill_request(struct vswap_request *req, struct list_head *read
 	req->sio.nr_bvecs = req->nr;
 	req->sio.len = req->nr * PAGE_SIZE;
 	req->sio.entry = req->flights[0]->slot;
-	req->sio.split = NULL;
 	req->sio.end_io = vswap_request_end;
 }
 
@@ -566,7 +566,7 @@ static void vswap_submit_request(struct vswap_request *req)
 {
 	struct swap_io_ctx ctx = {
 		.sio = &req->sio,
-		.sis = __swap_entry_to_info(req->sio.entry),
+		.sis = __swap_entry_to_info(req->flights[0]->slot),
 	};
 	struct mem_cgroup *memcg = req->flights[0]->memcg;
 	struct cgroup_subsys_state *css = vswap_memcg_blkcg(memcg);

@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/swap_ops.h>
+#include <trace/events/kmem.h>
 
 #include "../internal.h"
 #include "../zswap.h"
@@ -125,6 +126,31 @@ static void alloc_every_order(struct kunit *test)
 	}
 }
 
+/*
+ * The first virtual slot may be handed out when all branches have been patched,
+ * which is later than when the first of them are.
+ */
+static void no_slot_before_all_is_ready(struct kunit *test)
+{
+	struct folio *folio = new_folio(test, 0);
+	int tries, err = 0;
+
+	/* The work item that the test's mode has started may say "ready" as well. */
+	for (tries = 0; tries < 3; tries++) {
+		WRITE_ONCE(vswap_ready, false);
+		err = folio_alloc_swap(folio);
+		if (!READ_ONCE(vswap_ready))
+			break;
+		if (!err)
+			swap_cache_del_folio(folio);
+	}
+	WRITE_ONCE(vswap_ready, true);
+	KUNIT_EXPECT_NE(test, err, 0);
+	if (err)
+		KUNIT_EXPECT_EQ(test, folio_alloc_swap(folio), 0);
+	swap_cache_del_folio(folio);
+}
+
 static void zero_slot(struct kunit *test)
 {
 	unsigned long zero = vswap_counted(VSWAP_NR_ZERO);
@@ -181,30 +207,30 @@ static unsigned long data(unsigned int nr)
 	return vswap_zswap_to_backing((nr + 1UL) << VSWAP_HANDLE_ALIGN, 100 + nr, 0);
 }
 
-/* RUN_SLOTS slots in a row of one cluster, each with a folio in the cache. */
-static swp_entry_t slots_in_a_row(struct kunit *test, struct folio **folios)
+/* @nr slots in a row of one cluster, each with a folio in the cache. */
+static swp_entry_t slots_in_a_row(struct kunit *test, struct folio **folios,
+				  unsigned int nr)
 {
 	unsigned int i, tries;
 	unsigned long first;
 
 	for (tries = 0; tries < 4; tries++) {
 		migrate_disable();
-		for (i = 0; i < RUN_SLOTS; i++) {
+		for (i = 0; i < nr; i++) {
 			if (folio_alloc_swap(folios[i]))
 				break;
 		}
 		migrate_enable();
-		KUNIT_ASSERT_EQ(test, i, (unsigned int)RUN_SLOTS);
+		KUNIT_ASSERT_EQ(test, i, nr);
 		first = swp_offset(folios[0]->swap);
-		for (i = 0; i < RUN_SLOTS; i++) {
+		for (i = 0; i < nr; i++) {
 			if (swp_offset(folios[i]->swap) != first + i)
 				break;
 		}
-		if (i == RUN_SLOTS &&
-		    first % SWAPFILE_CLUSTER + RUN_SLOTS <= SWAPFILE_CLUSTER)
+		if (i == nr && first % SWAPFILE_CLUSTER + nr <= SWAPFILE_CLUSTER)
 			return folios[0]->swap;
 		/* The cluster was nearly full: the next one is not. */
-		for (i = 0; i < RUN_SLOTS; i++)
+		for (i = 0; i < nr; i++)
 			swap_cache_del_folio(folios[i]);
 	}
 	KUNIT_FAIL_AND_ABORT(test, "no slots in a row");
@@ -225,7 +251,7 @@ static void release_in_runs(struct kunit *test)
 	kunit_activate_static_stub(test, vswap_free_run, record_run);
 	nr_freed = 0;
 
-	first = slots_in_a_row(test, folios);
+	first = slots_in_a_row(test, folios, RUN_SLOTS);
 	for (i = 0; i < RUN_SLOTS; i++) {
 		folio_dup_swap(folios[i], NULL);
 		if (pattern[i] == 'z')
@@ -278,6 +304,180 @@ static void backing_transitions(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, vswap_zswap_erase(folio));
 	KUNIT_EXPECT_EQ(test, nr_freed, 3);
 	swap_cache_del_folio(folio);
+}
+
+/* Not all of a large folio's data goes while others wait for the cluster */
+
+enum { LARGE_SLOTS = 64 };
+
+struct waiter {
+	struct swap_cluster_info *ci;
+	bool ready, go;
+	unsigned int freed;		/* protected by the cluster's lock */
+	unsigned int seen;
+};
+
+static struct waiter waiter;
+
+/* When the first data is freed, somebody else begins to wait for the cluster. */
+static void free_and_be_waited_for(const unsigned long *words, unsigned int nr,
+				   struct mem_cgroup *memcg)
+{
+	unsigned long end = jiffies + 10 * HZ;
+
+	lockdep_assert_held(&waiter.ci->lock);
+	WRITE_ONCE(waiter.go, true);
+	while (!waiter.freed && !spin_is_contended(&waiter.ci->lock) &&
+	       time_before(jiffies, end))
+		cpu_relax();
+	waiter.freed += nr;
+}
+
+static int wait_for_cluster(void *unused)
+{
+	WRITE_ONCE(waiter.ready, true);
+	while (!READ_ONCE(waiter.go))
+		cond_resched();
+	spin_lock(&waiter.ci->lock);
+	waiter.seen = waiter.freed;
+	spin_unlock(&waiter.ci->lock);
+	while (!kthread_should_stop())
+		schedule_timeout_uninterruptible(1);
+	return 0;
+}
+
+static void unlock_large(void *ptr)
+{
+	struct folio *folio = ptr;
+
+	folio_clear_swapcache(folio);
+	folio->swap.val = 0;
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
+/*
+ * A locked folio that seems to be in the swap cache from @entry on. Each of the
+ * slots has a folio of its own: it works without large folios in swap.
+ */
+static struct folio *large_folio_at(struct kunit *test, swp_entry_t entry)
+{
+	struct folio *folio = folio_alloc(GFP_KERNEL | __GFP_ZERO | __GFP_COMP,
+					  ilog2(LARGE_SLOTS));
+
+	KUNIT_ASSERT_NOT_NULL(test, folio);
+	folio_lock(folio);
+	__folio_set_swapbacked(folio);
+	folio->swap = entry;
+	folio_set_swapcache(folio);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, unlock_large, folio), 0);
+	return folio;
+}
+
+static struct task_struct *wait_on_another_cpu(struct kunit *test,
+					       struct swap_cluster_info *ci)
+{
+	unsigned int cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	struct task_struct *task;
+
+	waiter = (struct waiter){ .ci = ci };
+	task = kthread_create(wait_for_cluster, NULL, "vswap-waiter");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	kthread_bind(task, cpu);
+	wake_up_process(task);
+	while (!READ_ONCE(waiter.ready))
+		schedule_timeout_uninterruptible(1);
+	return task;
+}
+
+/* Locks are fair: who waits gets the cluster as soon as it is released. */
+static void large_folio_is_erased_in_parts(struct kunit *test)
+{
+	struct folio *folios[LARGE_SLOTS], *large;
+	struct task_struct *task;
+	swp_entry_t first;
+	unsigned int i;
+
+	if (num_online_cpus() == 1 || IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "nobody can wait for a spinlock");
+	for (i = 0; i < LARGE_SLOTS; i++)
+		folios[i] = new_folio(test, 0);
+	first = slots_in_a_row(test, folios, LARGE_SLOTS);
+	for (i = 0; i < LARGE_SLOTS; i++)
+		vswap_back_by_zswap(folios[i]->swap, data(i));
+	large = large_folio_at(test, first);
+
+	kunit_activate_static_stub(test, vswap_free_run, free_and_be_waited_for);
+	migrate_disable();
+	task = wait_on_another_cpu(test, __swap_entry_to_cluster(first));
+	vswap_zswap_erase(large);
+	migrate_enable();
+	kthread_stop(task);
+	KUNIT_EXPECT_EQ(test, waiter.freed, (unsigned int)LARGE_SLOTS);
+	KUNIT_EXPECT_EQ(test, waiter.seen, SWAP_CLUSTER_MAX);
+	for (i = 0; i < LARGE_SLOTS; i++) {
+		KUNIT_EXPECT_EQ(test, vswap_zswap_word(folios[i], 0), 0);
+		swap_cache_del_folio(folios[i]);
+	}
+}
+
+static struct swap_iocb *pieces[LARGE_SLOTS];
+static unsigned int nr_pieces;
+
+static void record_piece(struct swap_io_ctx *ctx, swp_entry_t entry, int rw)
+{
+	ctx->sio->entry = entry;
+	if (nr_pieces < LARGE_SLOTS)
+		pieces[nr_pieces] = ctx->sio;
+	nr_pieces++;
+}
+
+/*
+ * Slots of a device that are not neighbours: there is a piece for each page, and
+ * the last one to complete stands for all. One that fails makes all fail.
+ */
+static void io_in_pieces(struct kunit *test)
+{
+	static const unsigned int failing[] = { 0, 7, LARGE_SLOTS - 1, LARGE_SLOTS };
+	struct swap_iocb whole = { .nr_bvecs = 1 }, *sio;
+	struct folio *folios[LARGE_SLOTS], *large;
+	struct swap_io_ctx ctx = { .sio = &whole };
+	struct swap_cluster_info *ci;
+	unsigned int off, i, turn;
+	swp_entry_t first;
+	bool failed;
+
+	for (i = 0; i < LARGE_SLOTS; i++)
+		folios[i] = new_folio(test, 0);
+	first = slots_in_a_row(test, folios, LARGE_SLOTS);
+	large = large_folio_at(test, first);
+	ci = __swap_entry_to_cluster(first);
+	off = swp_cluster_offset(first);
+	/* The stub is in place of the device, of which only the type is looked at. */
+	kunit_activate_static_stub(test, vswap_pass_on, record_piece);
+	for (i = 0; i < LARGE_SLOTS; i++)
+		ci->backing[off + i] = vswap_slot_to_backing(vswap_type, 1 + 2 * i);
+
+	bvec_set_folio(&whole.bvecs[0], large, folio_size(large), 0);
+	for (turn = 0; turn < ARRAY_SIZE(failing); turn++) {
+		nr_pieces = 0;
+		vswap_ops.submit_write(&ctx);
+		KUNIT_ASSERT_EQ(test, nr_pieces, (unsigned int)LARGE_SLOTS);
+		for (i = 0; i < LARGE_SLOTS; i++) {
+			sio = pieces[i];
+			KUNIT_EXPECT_PTR_EQ(test, sio->bvecs[0].bv_page, folio_page(large, i));
+			KUNIT_EXPECT_EQ(test, sio->len, PAGE_SIZE);
+			KUNIT_EXPECT_EQ(test, swp_offset(swap_iocb_entry(sio)), 1 + 2 * i);
+			failed = i == failing[turn];
+			KUNIT_EXPECT_EQ(test, vswap_io_end(&sio, &failed), i < LARGE_SLOTS - 1);
+		}
+		KUNIT_EXPECT_PTR_EQ(test, sio, &whole);
+		KUNIT_EXPECT_EQ(test, failed, failing[turn] < LARGE_SLOTS);
+	}
+
+	memset(ci->backing + off, 0, LARGE_SLOTS * sizeof(*ci->backing));
+	for (i = 0; i < LARGE_SLOTS; i++)
+		swap_cache_del_folio(folios[i]);
 }
 
 /*
@@ -335,7 +535,7 @@ static void oom_is_put_off_rarely(struct kunit *test)
 
 static int failing_piece;
 
-static bool fail_piece(int piece)
+static bool fail_piece(int piece, gfp_t gfp)
 {
 	return piece != failing_piece;
 }
@@ -470,7 +670,40 @@ static void fill_slots(struct slot_list *slots, struct folio *folio)
 	}
 }
 
-/* No memory for tables at all: swapping out fails, and nothing else. */
+struct filler {
+	struct kunit *test;
+	struct slot_list *slots;
+	struct folio *folio;
+	struct completion done;
+};
+
+static int fill_and_tell(void *data)
+{
+	struct filler *filler = data;
+
+	current->kunit_test = filler->test;
+	fill_slots(filler->slots, filler->folio);
+	current->kunit_test = NULL;
+	complete(&filler->done);
+	return 0;
+}
+
+/* The same, in a thread: the allocator might search for ever. */
+static void fill_slots_in_time(struct kunit *test, struct slot_list *slots)
+{
+	struct filler *filler = kunit_kzalloc(test, sizeof(*filler), GFP_KERNEL);
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, filler);
+	*filler = (struct filler){ .test = test, .slots = slots };
+	filler->folio = new_folio(test, 0);
+	init_completion(&filler->done);
+	task = kthread_run(fill_and_tell, filler, "vswap-fill");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_NE(test, wait_for_completion_timeout(&filler->done, 60 * HZ), 0);
+}
+
+/* No memory for a piece of the tables: swapping out fails, and nothing else. */
 static void no_tables(struct kunit *test)
 {
 	struct slot_list *slots;
@@ -479,15 +712,123 @@ static void no_tables(struct kunit *test)
 	no_workers(test);
 	slots = new_slot_list(test, 64UL * SWAPFILE_CLUSTER);
 	tables = vswap_nr_tables();
-	failing_piece = 1;
 	kunit_activate_static_stub(test, vswap_may_alloc, fail_piece);
 
+	for (failing_piece = 0; failing_piece < 3; failing_piece++) {
+		if (failing_piece == 2 && mem_cgroup_disabled())
+			continue;
+		fill_slots_in_time(test, slots);
+		KUNIT_EXPECT_LT(test, slots->nr, slots->max);
+		KUNIT_EXPECT_LE(test, vswap_nr_tables(), tables + vswap_reserve_target);
+		KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), 0);
+		KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+		/* The tables refill the reserve. */
+		put_slots(slots);
+	}
+}
+
+static bool fail_all(int piece, gfp_t gfp)
+{
+	return false;
+}
+
+/*
+ * A cluster in use has all that its slots will ever need. So the allocator gets
+ * each of them without memory, and does not find one that it cannot have: it
+ * would look at the same cluster again and again.
+ */
+static void cluster_in_use_serves_all_slots(struct kunit *test)
+{
+	struct folio *large = new_folio(test, min(MAX_TEST_ORDER, 4));
+	struct slot_list *slots;
+	unsigned long room;
+
+	no_workers(test);
+	slots = new_slot_list(test, 64UL * SWAPFILE_CLUSTER);
+	slots->max = SWAPFILE_CLUSTER + 1;
 	fill_slots(slots, new_folio(test, 0));
-	KUNIT_EXPECT_LT(test, slots->nr, slots->max);
-	KUNIT_EXPECT_LE(test, vswap_nr_tables(), tables + vswap_reserve_target);
-	KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), 0);
+	KUNIT_ASSERT_EQ(test, slots->nr, slots->max);
+	/* Where there are large folios: a cluster that others use at last. */
+	KUNIT_ASSERT_EQ(test, folio_alloc_swap(large), 0);
+	/* The reserve is good for a cluster each. */
+	room = (vswap_nr_tables() + vswap_nr_reserved()) * SWAPFILE_CLUSTER -
+	       vswap_counted(VSWAP_NR_USED);
+	KUNIT_EXPECT_GT(test, room, vswap_nr_reserved() * SWAPFILE_CLUSTER);
+
+	kunit_activate_static_stub(test, vswap_may_alloc, fail_all);
+	slots->max = 64UL * SWAPFILE_CLUSTER;
+	fill_slots_in_time(test, slots);
+	KUNIT_EXPECT_EQ(test, slots->nr, SWAPFILE_CLUSTER + 1 + room);
 	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
 	put_slots(slots);
+	swap_cache_del_folio(large);
+}
+
+/* Who refills the reserve, or has the space grown, has nothing killed for it */
+
+static struct task_struct *watched;
+static unsigned int nr_watched, nr_may_kill;
+
+static void watch_gfp(gfp_t gfp)
+{
+	nr_watched++;
+	nr_may_kill += gfp & __GFP_DIRECT_RECLAIM && !(gfp & __GFP_NORETRY);
+}
+
+static bool watch_piece(int piece, gfp_t gfp)
+{
+	watch_gfp(gfp);
+	return true;
+}
+
+static void watch_page(void *unused, struct page *page, unsigned int order,
+		       gfp_t gfp, int migratetype)
+{
+	/* Nothing is killed for what reclaim allocates. Debugging takes larger ones. */
+	if (current == watched && !(current->flags & PF_MEMALLOC) && !order)
+		watch_gfp(gfp);
+}
+
+static void stop_watching(void *unused)
+{
+	unregister_trace_mm_page_alloc(watch_page, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+static void refilling_kills_nobody(struct kunit *test)
+{
+	struct swap_cluster_info ci = {};
+
+	no_workers(test);
+	vswap_reserve_fill();
+	KUNIT_ASSERT_EQ(test, vswap_nr_reserved(), vswap_reserve_target);
+	spin_lock_init(&ci.lock);
+	kunit_activate_static_stub(test, vswap_may_alloc, fail_all);
+	KUNIT_ASSERT_EQ(test, vswap_cluster_populate(&ci, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), vswap_reserve_target - 1);
+
+	nr_watched = 0;
+	nr_may_kill = 0;
+	kunit_activate_static_stub(test, vswap_may_alloc, watch_piece);
+	vswap_reserve_fill();
+	KUNIT_EXPECT_EQ(test, vswap_nr_reserved(), vswap_reserve_target);
+	KUNIT_EXPECT_EQ(test, nr_watched, mem_cgroup_disabled() ? 2 : 3);
+	KUNIT_EXPECT_EQ(test, nr_may_kill, 0);
+	depopulate(&ci);
+}
+
+static void growing_kills_nobody(struct kunit *test)
+{
+	no_workers(test);
+	watched = current;
+	nr_watched = 0;
+	nr_may_kill = 0;
+	if (register_trace_mm_page_alloc(watch_page, NULL))
+		kunit_skip(test, "there are no tracepoints");
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_watching, NULL), 0);
+	KUNIT_EXPECT_EQ(test, vswap_grow(), 0);
+	KUNIT_EXPECT_GE(test, nr_watched, 1);
+	KUNIT_EXPECT_EQ(test, nr_may_kill, 0);
 }
 
 /* The space */
@@ -633,16 +974,22 @@ static void race_resizing(struct kunit *test)
 
 static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(alloc_every_order),
+	KUNIT_CASE(no_slot_before_all_is_ready),
 	KUNIT_CASE(zero_slot),
 	KUNIT_CASE(count_overflow),
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
+	KUNIT_CASE(large_folio_is_erased_in_parts),
+	KUNIT_CASE(io_in_pieces),
 	KUNIT_CASE(refusals_by_error),
 	KUNIT_CASE(locked_pages),
 	KUNIT_CASE(oom_is_put_off_rarely),
 	KUNIT_CASE(table_failures),
 	KUNIT_CASE(lend_tables),
 	KUNIT_CASE(no_tables),
+	KUNIT_CASE(cluster_in_use_serves_all_slots),
+	KUNIT_CASE(refilling_kills_nobody),
+	KUNIT_CASE(growing_kills_nobody),
 	KUNIT_CASE_SLOW(grow_on_demand),
 	KUNIT_CASE_SLOW(grow_ahead),
 	KUNIT_CASE_SLOW(tables_go),
