@@ -56,6 +56,7 @@ def sample(phase: str = "run", **values: Any) -> dict[str, Any]:
 
 
 EXIT = {"type": "exit", "code": 0, "seconds": 1.5}
+RESULTS = {"type": "results"}
 BYE = {"type": "bye"}
 
 

@@ -114,12 +114,15 @@ def test_results_are_handed_back_whatever_the_program_returned(tmp_path: Path) -
     assert again.code == 2 and "not empty" in again.err
 
 
-def test_run_out_of_time_hands_nothing_back(tmp_path: Path) -> None:
+def test_run_out_of_time_hands_back_what_there_is(tmp_path: Path) -> None:
+    """Also from a program that a signal does not end, and that does not let go of its output."""
     target = tmp_path / "results"
-    script = "echo 1 >$RESULTS/one; sleep 100"
-    result = ran(tmp_path, "--timeout", "4", "--results", str(target), "--", "sh", "-c", script)
-    assert result.code == 3 and "--timeout" in result.err and "no results" in result.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.json", "temporary"]
+    script = "trap '' TERM; echo 1 >$RESULTS/one; ln -s one $RESULTS/link; (sleep 100)& while :; do sleep 1; done"
+    result = ran(tmp_path, "--timeout", "6", "--results", str(target), "--", "sh", "-c", script)
+    assert result.code == 3 and "--timeout" in result.err and "what there was" in result.err
+    assert sorted(path.name for path in target.iterdir()) == ["link", "one"]
+    assert (target / "link").read_text() == "1\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "run.json", "temporary"]
     # Its log is named where one looks.
     log = Path(result.json["console"])
     assert str(log) in result.out and "Linux version" in log.read_text()

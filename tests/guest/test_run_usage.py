@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from tests.guest.fakes import BYE, EXIT, KERNEL, ShellMachine, sample, say, spec
+from tests.guest.fakes import BYE, EXIT, KERNEL, RESULTS, ShellMachine, sample, say, spec
 from vswaplab import cli, paths
 from vswaplab.bench import kernels
 from vswaplab.commands import run
 from vswaplab.errors import UsageError
-from vswaplab.guest import GuestResult, boot
+from vswaplab.guest import GuestResult, GuestSpec, boot
 from vswaplab.guest.boot import job_text, scratch_type
 from vswaplab.guest.qemu import Qemu
 from vswaplab.guest.results import ResultTree
-from vswaplab.guest.spec import parse_swap
+from vswaplab.guest.spec import Status, parse_swap
 from vswaplab.guest.um import UserModeLinux
 from vswaplab.run import runlog
 from vswaplab.run.report import Report, Verdict
@@ -35,16 +35,6 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty directory for logs."""
     monkeypatch.setattr(runlog, "directory", lambda: tmp_path / "log")
     return tmp_path / "log"
-
-
-@pytest.fixture
-def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that gets as far as the kernel fails its test."""
-
-    def get(*_words: object, **_options: object) -> None:
-        raise AssertionError("a kernel was asked for")
-
-    monkeypatch.setattr(kernels, "get", get)
 
 
 @pytest.mark.parametrize(
@@ -181,10 +171,74 @@ def test_results_of_a_guest_come_as_they_are(tmp_path: Path) -> None:
         {"type": "file", "name": "\xc3\xa4", "data": ""},
         {"type": "link", "name": "l", "data": "a/b"},
     ]
-    result = boot(spec(results=tmp_path), machine=ShellMachine(say(EXIT, *events, BYE)))
-    assert result.status == "ok" and result.files == {}
+    result = boot(spec(results=tmp_path), machine=ShellMachine(say(EXIT, *events, RESULTS, BYE)))
+    assert result.status == "ok" and result.results_came and result.files == {}
     assert (tmp_path / "a/b").read_bytes() == b"x\x00\xff" == (tmp_path / "l").read_bytes()
     assert (tmp_path / "l").is_symlink() and (tmp_path / "ä").read_bytes() == b""
+
+
+FILE, LINK = {"type": "file", "name": "a", "data": "x"}, {"type": "link", "name": "l", "data": "a"}
+
+
+@pytest.mark.usefixtures("temporary")
+def test_results_when_the_time_is_over(tmp_path: Path) -> None:
+    """The guest ends its script, and is waited for; one that was not asked for results is not."""
+    late = ShellMachine(f"sleep 1; {say({'type': 'timeout'}, FILE)} sleep 1; {say(LINK, RESULTS, BYE)}")
+    result = boot(spec(timeout=0.2, results=tmp_path), machine=late)
+    assert (result.status, result.results_came, result.exit_code) == ("timeout", True, None)
+    assert (tmp_path / "l").read_text() == "x"
+    assert boot(spec(timeout=0.2), machine=late).wall_seconds < 1
+
+
+@pytest.mark.usefixtures("temporary")
+def test_guest_that_hangs_is_waited_for_while_it_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each word buys it the same time again; without one it is given up, and nothing is handed back."""
+    monkeypatch.setattr(sys.modules["vswaplab.guest.boot"], "GRACE", 1.5)
+    pieces = "".join(f"{say(FILE)} sleep 1; " for _ in range(3))
+    hung = ShellMachine(f"sleep 0.5; {say({'type': 'timeout'})} {pieces} sleep 100")
+    result = boot(spec(timeout=0.1, results=tmp_path), machine=hung)
+    assert (result.status, result.results_came) == ("timeout", False)
+    assert (tmp_path / "a").read_text() == "xxx" and result.wall_seconds < 20
+
+
+@pytest.mark.usefixtures("temporary")
+def test_results_of_a_guest_that_fails_after_them(tmp_path: Path) -> None:
+    panic = "echo 'Kernel panic - not syncing: x'"
+    result = boot(spec(results=tmp_path), machine=ShellMachine(f"{say(EXIT, FILE, RESULTS)} {panic}"))
+    assert (result.status, result.results_came) == ("panic", True)
+
+
+def test_job_of_a_time_limit(tmp_path: Path) -> None:
+    none = parse_swap("none")
+    assert "time_limit 2\n" in job_text(spec(timeout=1.2, results=tmp_path), UserModeLinux(), none)
+    for wanted in (spec(), spec(timeout=float("inf"), results=tmp_path), spec(results=tmp_path, icount=True)):
+        assert "time_limit" not in job_text(wanted, UserModeLinux(), none)
+
+
+@pytest.mark.parametrize(("status", "came", "said"), [
+    ("ok", True, ""),
+    ("timeout", True, "what there was when COMMAND was ended"),
+    ("timeout", False, "no results"),
+])  # fmt: skip
+def test_what_is_said_of_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    status: Status, came: bool, said: str,
+) -> None:  # fmt: skip
+    target = tmp_path / "new"
+
+    def run_one(wanted: GuestSpec, program: Any, quiet: bool) -> Report:
+        assert wanted.results is not None
+        (wanted.results / "one").write_text("1\n")
+        code = 0 if status == "ok" else None
+        result = GuestResult(status=status, exit_code=code, seconds=1.0, results_came=came)
+        return Report(program.title, wanted, result, Verdict(0, None))
+
+    monkeypatch.setattr(run, "run_one", run_one)
+    monkeypatch.setattr(kernels, "get", lambda *_words, **_options: KERNEL)
+    assert cli.main(["run", "--results", str(target), "--", "true"]) == (0 if status == "ok" else 3)
+    assert (target / "one").exists() == came
+    words = [line for line in capsys.readouterr().err.splitlines() if str(target) in line]
+    assert (said in words[0]) if said else not words
 
 
 @pytest.mark.parametrize("name", ["/etc/x", "../x", "a/../../x", "", ".", "a\0"])
@@ -255,7 +309,7 @@ def test_interrupted_demonstration_writes_what_is_complete(
         ended.append(Report(program.title, wanted, result, Verdict(512 << 20, True)))
         return ended[0]
 
-    monkeypatch.setattr(run, "_run_one", run_one)
+    monkeypatch.setattr(run, "run_one", run_one)
     monkeypatch.setattr(kernels, "get", lambda *_words, **_options: KERNEL)
     report = tmp_path / "json"
     assert cli.main(["run", "--kernel", "vswap", "--json", str(report)]) == 130

@@ -42,6 +42,12 @@ def test_ratio_needs_data() -> None:
     assert made(meminfo={"Zswap": 0, "Zswapped": 0}).ratio is None
 
 
+def test_what_zram_holds_is_compressed_as_well() -> None:
+    found = made(zram={"data_bytes": 30 * MIB, "compressed_bytes": 9 * MIB, "memory_bytes": 10 * MIB})
+    assert (found.stored_bytes, found.original_bytes, found.ratio) == (10 * MIB, 30 * MIB, 3)
+    assert found.counters.zswap == 0
+
+
 def test_working_set_of_virtual_swap() -> None:
     start = made("start", meminfo={"AnonPages": 5, "Shmem": 1}, vswap=on_vswap(0))
     # 40 MB in slots, 10 of them with a device slot behind (counted once), 4 also in memory.

@@ -24,7 +24,7 @@ from vswaplab.guest import splats
 from vswaplab.guest.events import BadEvent, Collector
 from vswaplab.guest.machine import Files, Launch, Machine, scratch_device
 from vswaplab.guest.qemu import Qemu
-from vswaplab.guest.spec import GuestResult, GuestSpec, Swap, parse_swap
+from vswaplab.guest.spec import GRACE, GuestResult, GuestSpec, Swap, parse_swap
 from vswaplab.guest.um import UserModeLinux
 from vswaplab.proc import SYSTEM, quoted
 
@@ -69,6 +69,8 @@ def job_text(spec: GuestSpec, machine: Machine, swap: Swap) -> str:
         lines.append(f"scratch {scratch_device(machine, swap)}")
     if spec.results is not None:
         lines.append("all_results 1")
+    if spec.time_limit:
+        lines.append(f"time_limit {spec.time_limit}")
     return "\n".join(lines) + "\n"
 
 
@@ -199,20 +201,27 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _drain(channel: int, collector: Collector) -> None:
-    """Take what is there."""
+def _drain(channel: int, collector: Collector) -> bool:
+    """Take what is there. Returns whether there was anything."""
+    found = False
     with contextlib.suppress(BlockingIOError):
         while data := os.read(channel, 1 << 16):
             collector.feed(data)
+            found = True
+    return found
 
 
 def _follow(process: "subprocess.Popen[bytes]", channel: int, deadline: float, collector: Collector) -> bool:
-    """Until the machine has ended (True) or its time is over (False)."""
+    """Until the machine has ended (True) or its time is over (False).
+
+    A guest that sends its results because its time is over may go on while something comes.
+    """
     while not (ended := _has_ended(process)) and (left := deadline - time.monotonic()) > 0:
         select.select([channel], [], [], min(STEP, left))
-        _drain(channel, collector)
+        if _drain(channel, collector) and collector.out_of_time:
+            deadline = time.monotonic() + GRACE
     _drain(channel, collector)
-    return ended
+    return ended and not collector.out_of_time
 
 
 def _read_console(files: Files) -> str:
@@ -267,7 +276,7 @@ def _run(
     with _channel() as (reader, writer):
         files = Files(directory, init, writer)
         _prepare(spec, machine, files)
-        deadline = time.monotonic() + spec.timeout
+        deadline = time.monotonic() + spec.timeout + (GRACE if spec.time_limit else 0)
         try:
             with _started(machine.launch(spec, files), files, tidying) as process:
                 return _follow(process, reader, deadline, collector)

@@ -21,11 +21,16 @@ def _bytes(event: Mapping[str, Any]) -> bytes:
 
 
 class Collector:
-    """Takes what comes over the channel, in pieces of any size; ``result`` grows with it."""
+    """Takes what comes over the channel, in pieces of any size; ``result`` grows with it.
+
+    ``out_of_time``: the guest has ended the script for its time limit, and sends the results.
+    ``bye``: it has said all it had to say.
+    """
 
     def __init__(self, spec: GuestSpec) -> None:
         self.result = GuestResult()
         self.bye = False
+        self.out_of_time = False
         self._spec = spec
         self._partial = b""
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("out", "err")}
@@ -34,6 +39,7 @@ class Collector:
         self._handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "hello": self._hello, "sample": self._sample, "out": self._output, "err": self._output,
             "exit": self._exit, "file": self._file, "directory": self._directory, "link": self._link,
+            "results": self._results, "timeout": self._timeout,
             "verify": self._verify, "swapoff": self._swapoff,
             "leak": self._leak, "noleaks": self._ignore, "error": self._error, "refused": self._error,
             "bye": self._bye,
@@ -53,8 +59,6 @@ class Collector:
         """The result, when nothing more can come; a line cut short by the machine's end is dropped."""
         for name, data in self._files.items():
             self.result.files[name] = data.decode(errors="replace")
-        if self._tree and self.bye:
-            self._tree.finish()
         return self.result
 
     def _hello(self, event: Mapping[str, Any]) -> None:
@@ -92,6 +96,14 @@ class Collector:
     def _link(self, event: Mapping[str, Any]) -> None:
         if self._tree:
             self._tree.link(event["name"], _bytes(event))
+
+    def _results(self, _event: Mapping[str, Any]) -> None:
+        if self._tree:
+            self._tree.finish()
+        self.result.results_came = True
+
+    def _timeout(self, _event: Mapping[str, Any]) -> None:
+        self.out_of_time = True
 
     def _verify(self, event: Mapping[str, Any]) -> None:
         self.result.verify_violations = (self.result.verify_violations or 0) + event["violations"]

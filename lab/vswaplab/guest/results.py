@@ -38,6 +38,6 @@ class ResultTree:
         self._links.append((self._place(name), target))
 
     def finish(self) -> None:
-        """Nothing more comes. Raises OSError."""
+        """Everything has come. Raises OSError."""
         for path, target in self._links:
             path.symlink_to(os.fsdecode(target))

@@ -24,7 +24,8 @@ class Sample:
     """One sample; ``t`` is in seconds since the guest's boot, ``phase`` is start, run or end.
 
     ``meminfo`` is in bytes, ``vmstat`` in events. ``vswap`` holds the files of
-    /sys/kernel/mm/vswap, and is None on a kernel that has none of it.
+    /sys/kernel/mm/vswap, and is None on a kernel that has none of it. ``zram`` has bytes, and is
+    empty on a machine that does not swap to one.
     """
 
     t: float
@@ -33,6 +34,7 @@ class Sample:
     vmstat: Mapping[str, int] = field(default_factory=dict)
     vswap: Mapping[str, int] | None = None
     zswap: Mapping[str, int] = field(default_factory=dict)
+    zram: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def device_slots(self) -> int:
@@ -43,23 +45,24 @@ class Sample:
     def counters(self) -> Counters:
         """The five figures. Mainline: every slot is a device's, whatever holds the data."""
         if self.vswap is None:
-            return Counters(self.device_slots, 0, self.original_bytes // PAGE, self.device_slots, 0)
+            in_zswap = self.meminfo.get("Zswapped", 0) // PAGE
+            return Counters(self.device_slots, 0, in_zswap, self.device_slots, 0)
         names = ("slots_used", "zero", "zswap", "physical", "metadata_bytes")
         return Counters(**{name: self.vswap.get(name, 0) for name in names})
 
     @property
     def stored_bytes(self) -> int:
-        """Memory that zswap's pool takes."""
-        return self.meminfo.get("Zswap", 0)
+        """Memory that compressed data takes: zswap's pool, and a zram."""
+        return self.meminfo.get("Zswap", 0) + self.zram.get("memory_bytes", 0)
 
     @property
     def original_bytes(self) -> int:
-        """What is in zswap's pool, before compression."""
-        return self.meminfo.get("Zswapped", 0)
+        """The same data before compression."""
+        return self.meminfo.get("Zswapped", 0) + self.zram.get("data_bytes", 0)
 
     @property
     def ratio(self) -> float | None:
-        """Compression ratio; None while the pool is (nearly) empty, where it means nothing."""
+        """Compression ratio; None while there is (nearly) nothing, where it means nothing."""
         if self.stored_bytes < 64 * PAGE or self.original_bytes < 64 * PAGE:
             return None
         return self.original_bytes / self.stored_bytes
@@ -85,6 +88,7 @@ def from_event(event: Mapping[str, Any]) -> Sample:
         vmstat=event.get("vmstat", {}),
         vswap=event.get("vswap"),
         zswap=event.get("zswap", {}),
+        zram=event.get("zram", {}),
     )
 
 

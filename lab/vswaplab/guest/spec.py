@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a guest is to be, and what came of it."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ SCRATCH_MIN = 1 << 20
 CGROUPS = (1, 2)
 CPUS_MAX = {"um": 2, "x86_64": 8}  # CONFIG_NR_CPUS
 CPUS_DEFAULT = 2
+GRACE = 30.0  # seconds without a word from a guest that has to end its script and send the results
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ class GuestSpec:
 
     ``script`` is shell text, run as root; files it puts into the directory $RESULTS come back.
     With ``results``, an empty directory of the host, they come there, and whole: of any size and with
-    directories and links. ``cpus`` None means CPUS_DEFAULT. ``timeout`` is in seconds, from the start
+    directories and links; also when the time limit is over, if the guest answers within GRACE seconds.
+    ``cpus`` None means CPUS_DEFAULT. ``timeout`` is in seconds, from the start
     of the machine (infinity: no limit).
     ``pool_percent`` is zswap.max_pool_percent (None: the kernel's 20). ``compressor`` is zswap's,
     and zram's if there is a zram (None: the kernel's). ``mode`` is passed to kernels with virtual
@@ -95,6 +98,15 @@ class GuestSpec:
     icount: bool = False
     on_sample: Callable[[Sample], None] = _ignore_sample
     on_output: Callable[[str, bytes], None] = _ignore_output
+
+    @property
+    def time_limit(self) -> int:
+        """Seconds after which the guest itself ends the script, for its results; 0: it does not.
+
+        A clock that counts instructions does not tell the time.
+        """
+        wanted = self.results is not None and not self.icount and math.isfinite(self.timeout)
+        return math.ceil(self.timeout) if wanted else 0
 
     @property
     def cpus_used(self) -> int:
@@ -140,6 +152,7 @@ class GuestResult:
     ``status`` is "ok" when the machine came to its regular end, whatever the script returned;
     "refused" when the kernel does not take a setting (``error`` says which), "lost" when it ended
     without a word. ``exit_code`` is the script's (128 + N after signal N), None if it did not end.
+    ``results_came``: all that was in $RESULTS, also if the machine came to no regular end afterwards.
     ``seconds`` is the script's running time in the guest, ``wall_seconds`` the machine's on the host.
     ``splats`` are the kernel's complaints; violations found by vswap's own check and leaks included.
     """
@@ -158,6 +171,7 @@ class GuestResult:
     stderr: str = ""
     output: str = ""
     files: dict[str, str] = field(default_factory=dict)
+    results_came: bool = False
     verify_violations: int | None = None
     leaks: str | None = None
     swapoff_seconds: float | None = None

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult
@@ -17,7 +18,7 @@ from vswaplab.run.report import Verdict
 
 SWAPCHECK_TIMES = 2.0  # its data, as a multiple of the memory given
 REDIS_TIMES = 1.5
-_RESULT = "demo.json"
+RESULT = "demo.json"  # what each program writes, in $RESULTS
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,10 @@ class Program:
     verdict: Callable[[GuestResult], Verdict]
 
 
-def _answer(result: GuestResult) -> dict[str, object]:
-    """What the program wrote into its result file; empty if it did not get that far."""
+def answer(result: GuestResult, name: str = RESULT) -> dict[str, Any]:
+    """What a program wrote into its result file; empty if it did not get that far."""
     try:
-        found = json.loads(result.files.get(_RESULT, "{}"))
+        found = json.loads(result.files.get(name, "{}"))
     except json.JSONDecodeError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -40,9 +41,9 @@ def _answer(result: GuestResult) -> dict[str, object]:
 
 def _verdict(result: GuestResult) -> Verdict:
     """The program's own word, and its exit code must agree; if it failed, what it got to."""
-    answer = _answer(result)
-    size = answer.get("bytes")
-    if answer.get("verified") is True and result.exit_code == 0 and isinstance(size, int):
+    found = answer(result)
+    size = found.get("bytes")
+    if found.get("verified") is True and result.exit_code == 0 and isinstance(size, int):
         return Verdict(size, True)
     return Verdict(working_set(result.samples), False)
 
@@ -52,7 +53,7 @@ def swapcheck(program: Path) -> Program:
 
     def script(mem_bytes: int) -> str:
         size = int(mem_bytes * SWAPCHECK_TIMES) >> 20
-        return f"exec {shlex.quote(str(program))} --size {size}M --ratio 3 --json=$RESULTS/{_RESULT}\n"
+        return f"exec {shlex.quote(str(program))} --size {size}M --ratio 3 --json=$RESULTS/{RESULT}\n"
 
     return Program("swapcheck", script, _verdict)
 
@@ -89,7 +90,7 @@ def redis() -> Program:
             python=shlex.quote(sys.executable),
             client=shlex.quote(str(Path(redis_client.__file__).resolve())),
             size=int(mem_bytes * REDIS_TIMES),
-            result=_RESULT,
+            result=RESULT,
         )
 
     return Program("redis-server", script, _verdict)

@@ -153,12 +153,12 @@ def pool_percent(report: Report) -> int | None:
 
 
 def stored_peak(result: GuestResult) -> int:
-    """Bytes: the most memory that zswap's pool took."""
+    """Bytes: the most memory that compressed data took."""
     return max((sample.stored_bytes for sample in result.samples), default=0)
 
 
 def ratio_at_peak(result: GuestResult) -> float | None:
-    """The compression ratio when the pool was largest."""
+    """The compression ratio when compressed data was largest."""
     largest = max(result.samples, key=lambda sample: sample.stored_bytes, default=None)
     return round(largest.ratio, 3) if largest and largest.ratio else None
 
