@@ -13,10 +13,10 @@ run:  ## the demonstration: 256 MB of memory, no swap device, twice as much data
 	@./vswap run
 
 test:  ## all tests but the long ones
-	@./vswap test
+	@lab/bootstrap.sh tests >/dev/null && ./vswap test
 
 test-long:  ## all tests, the ones that take minutes included
-	@./vswap test --long
+	@lab/bootstrap.sh tests >/dev/null && ./vswap test --long
 
 bench:  ## the quick benchmarks, mainline against virtual swap, with page-cluster 3 and 0: bench.json, bench.html
 	@./vswap bench --quick --json bench.json --html bench.html

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Make everything the lab needs exist, then print the Python to run it with on stdout.
+# Make everything the lab needs exist, then print the Python to run it with on stdout. With the
+# argument "tests", try to install what only tests use as well: without it they are skipped.
 # Messages go to stderr. Takes a few hundredths of a second when there is nothing to do.
 # Exit status 1: something is missing that this script may not or cannot install.
 set -eu
@@ -13,6 +14,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/vswap
 packages="gcc libc6-dev make flex bison bc libelf-dev perl git xz-utils ccache ca-certificates
 	python3 python3-venv qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux dmsetup
 	spin"
+# What only tests use: a browser for the pages that the lab writes, and suites of others.
+only_tests="chromium fonts-dejavu-core stress-ng"
 # The same as commands, for systems that are not Debian.
 commands="gcc make flex bison bc perl git xz ccache python3 qemu-system-x86_64"
 
@@ -22,7 +25,7 @@ say() {
 
 missing_packages() {
 	installed=" $(dpkg-query -W -f='${db:Status-Status}=${Package} ' 2>/dev/null) "
-	for package in $packages; do
+	for package; do
 		case $installed in
 		*" installed=$package "*) ;;
 		*) printf ' %s' "$package" ;;
@@ -75,6 +78,23 @@ find_python() {
 	exit 1
 }
 
+# Environments are large, one for each checkout and pyproject.toml. Remove those that are incomplete, whose
+# checkout is gone, or that nobody has used for 30 days; .complete is touched at each use, and python reads
+# pyvenv.cfg, which tells about those that older versions of this script have made.
+remove_old_environments() {
+	for old in "$cache"/venv/????????????; do
+		[ -d "$old" ] && [ "$old" != "$venv" ] || continue
+		checkout=$(cat "$old/.checkout" 2>/dev/null) || checkout=
+		if [ -e "$old/.complete" ] && { [ -z "$checkout" ] || [ -e "$checkout/lab/bootstrap.sh" ]; }; then
+			used=$(find "$old/.complete" "$old/pyvenv.cfg" \( -mtime -30 -o -atime -30 \) 2>/dev/null) || :
+			[ -z "$used" ] || continue
+		fi
+		say "removing the Python environment of ${checkout:-an unknown checkout}: $old"
+		rm -f "$old/.complete"
+		rm -rf "$old"
+	done
+}
+
 make_environment() {
 	python=$(find_python)
 	mkdir -p "$cache/venv"
@@ -82,11 +102,13 @@ make_environment() {
 		flock 9
 		[ ! -e "$venv/.complete" ] || exit 0
 		say "making a Python environment (once)"
+		remove_old_environments
 		rm -rf "$venv"
 		log=$venv.log
 		if "$python" -m venv "$venv" >"$log" 2>&1 &&
 			"$venv/bin/python" -m pip install -q --disable-pip-version-check -e "$top[test]" >>"$log" 2>&1; then
 			rm -f "$log"
+			echo "$top" >"$venv/.checkout"
 			touch "$venv/.complete"
 		else
 			rm -rf "$venv"
@@ -98,8 +120,14 @@ make_environment() {
 }
 
 if command -v dpkg-query >/dev/null; then
-	missing=$(missing_packages)
+	# shellcheck disable=SC2086  # lists on purpose
+	missing=$(missing_packages $packages)
 	[ -z "$missing" ] || install_packages "$missing"
+	if [ "${1-}" = tests ]; then
+		# shellcheck disable=SC2086
+		missing=$(missing_packages $only_tests)
+		[ -z "$missing" ] || (install_packages "$missing") || say "tests that need one of them are skipped"
+	fi
 else
 	check_commands
 fi
@@ -107,4 +135,6 @@ fi
 key=$({ cat "$top/pyproject.toml"; echo "$top"; } | sha256sum | cut -c1-12)
 venv=$cache/venv/$key
 [ -e "$venv/.complete" ] || make_environment
+[ -e "$venv/.checkout" ] || echo "$top" 2>/dev/null >"$venv/.checkout" || :
+touch -c "$venv/.complete" 2>/dev/null || :
 echo "$venv/bin/python"

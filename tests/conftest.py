@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from vswaplab import progress
+from vswaplab.bench import kernels
 from vswaplab.build import kbuild, workloads
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import VswapError
@@ -90,3 +91,13 @@ def built_kernel(pytestconfig: pytest.Config) -> Callable[[str, str, str], Built
 def workload_dir() -> Path:
     """The directory with the static guest programs."""
     return workloads.build()
+
+
+@pytest.fixture
+def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that gets as far as the kernel fails its test."""
+
+    def get(*_words: object, **_options: object) -> None:
+        raise AssertionError("a kernel was asked for")
+
+    monkeypatch.setattr(kernels, "get", get)

@@ -109,6 +109,8 @@ static void send_dir(int fd, size_t len, bool all)
 void send_results(bool all)
 {
 	send_dir(open(RESULTS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, all);
+	msg_begin("results");
+	msg_send();
 }
 
 /* The walk over virtual swap's invariants; only debug kernels have it. */

@@ -128,6 +128,8 @@ static void take_line(struct job *job, const char *key, const char *value)
 		copy_word(job->scratch, sizeof(job->scratch), key, value);
 	else if (!strcmp(key, "all_results"))
 		job->all_results = number(key, value);
+	else if (!strcmp(key, "time_limit"))
+		job->time_limit = (unsigned int)number(key, value);
 	else if (!strcmp(key, "restart"))
 		job->restart = number(key, value);
 	else
@@ -176,7 +178,7 @@ static void protect_self(void)
 		die("/proc/self/oom_score_adj: %s", strerror(-err));
 }
 
-static void say_hello(void)
+static void say_hello(const struct job *job)
 {
 	struct utsname name;
 
@@ -185,8 +187,15 @@ static void say_hello(void)
 	msg_text("release", name.release);
 	msg_text("machine", name.machine);
 	msg_int("cpus", sysconf(_SC_NPROCESSORS_ONLN));
-	swap_hello();
+	swap_hello(job);
 	msg_send();
+}
+
+static void __attribute__((noreturn)) say_goodbye(void)
+{
+	msg_begin("bye");
+	msg_send();
+	power_off();
 }
 
 int main(void)
@@ -208,9 +217,13 @@ int main(void)
 	network_up();
 	protect_self();
 	swap_set_up(&job);
-	sample_open();
-	say_hello();
-	run_script(&job);
+	sample_open(job.swap == SWAP_ZRAM);
+	say_hello(&job);
+	if (!run_script(&job)) {
+		/* The host does not wait for long, and what is checked below may take its time. */
+		send_results(job.all_results);
+		say_goodbye();
+	}
 	sample_settle(2);
 	sample_send("end");
 	send_results(job.all_results);
@@ -220,7 +233,5 @@ int main(void)
 		check_verify();
 	}
 	check_leaks(job.leak_pause);
-	msg_begin("bye");
-	msg_send();
-	power_off();
+	say_goodbye();
 }

@@ -32,6 +32,7 @@ struct job {
 	unsigned int cgroup;	/* version of the hierarchy: 1, 2 */
 	char scratch[64];	/* device with a file system for SCRATCH_DIR; "": none */
 	bool all_results;	/* whole files of any size, directories and links, too */
+	unsigned int time_limit;	/* seconds after boot that the script may run; 0: no end */
 	bool restart;		/* end by a reset instead of a power off */
 	char *script;		/* shell text */
 	size_t script_len;
@@ -79,23 +80,25 @@ void network_up(void);
 
 /* swap.c */
 void swap_set_up(const struct job *job);
-void swap_hello(void);
+void swap_hello(const struct job *job);
 /* Take the swap device away and say how long that took. */
 void swap_take_away(const struct job *job);
 
 /* sample.c */
-void sample_open(void);
+void sample_open(bool with_zram);
 /* @phase: "start", "run" or "end". */
 void sample_send(const char *phase);
 /* Wait, at most @seconds, for what the workload left to be freed. */
 void sample_settle(double seconds);
 
 /* run.c */
-void run_script(const struct job *job);
+/* False if its time was over and it was killed; the host has been told. */
+bool run_script(const struct job *job);
 
 /* check.c */
 void check_verify(void);
 void check_leaks(unsigned int pause);
+/* What is in RESULTS_DIR, and then that this was all. */
 void send_results(bool all);
 
 #endif

@@ -152,8 +152,11 @@ static void one_step(struct pollfd *fds, int timeout_ms)
 	}
 }
 
-/* Nothing of the workload may live on: what it still holds is not "left over". */
-static void end_the_rest(struct pollfd *fds)
+/*
+ * Nothing of the workload may live on: what it still holds is not "left over".
+ * Returns whether nothing does.
+ */
+static bool end_the_rest(struct pollfd *fds)
 {
 	double limit = uptime() + DRAIN_SECONDS;
 	pid_t alive = 0;
@@ -169,14 +172,13 @@ static void end_the_rest(struct pollfd *fds)
 				alive = 0;
 		}
 		if (alive < 0 && fds[FD_OUT].fd < 0 && fds[FD_ERR].fd < 0)
-			return;
+			return true;
 		one_step(fds, 10);
 	}
-	if (alive >= 0)
-		die("processes of the workload do not end");
+	return alive < 0;
 }
 
-void run_script(const struct job *job)
+bool run_script(const struct job *job)
 {
 	struct pollfd fds[NR_FDS];
 	double start;
@@ -191,13 +193,22 @@ void run_script(const struct job *job)
 	fds[FD_TIMER].fd = start_timer(job->sample_ms);
 	for (i = 0; i < NR_FDS; i++)
 		fds[i].events = POLLIN;
-	while (!reap(pid, &status))
+	while (!reap(pid, &status)) {
+		if (job->time_limit && uptime() >= job->time_limit) {
+			msg_begin("timeout");
+			msg_send();
+			end_the_rest(fds);
+			return false;
+		}
 		one_step(fds, 1000);
+	}
 	start = uptime() - start;
 	sample_send("run");
-	end_the_rest(fds);
+	if (!end_the_rest(fds))
+		die("processes of the workload do not end");
 	msg_begin("exit");
 	msg_int("code", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	msg_real("seconds", start);
 	msg_send();
+	return true;
 }

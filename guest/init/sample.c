@@ -17,6 +17,7 @@
 
 #define MAX_FILES	48
 #define SETTLE_STEP	0.1
+#define ZRAM_STAT	"/sys/block/zram0/mm_stat"
 
 /* One number per file. */
 struct group {
@@ -32,7 +33,7 @@ struct group {
 
 static struct group vswap = { .name = "vswap", .dir = "/sys/kernel/mm/vswap" };
 static struct group zswap = { .name = "zswap", .dir = "/sys/kernel/debug/zswap" };
-static int meminfo = -1, vmstat = -1;
+static int meminfo = -1, vmstat = -1, zram = -1;
 static char text[32 * 1024];
 
 static const char * const meminfo_names[] = {
@@ -84,10 +85,12 @@ static void open_group(struct group *g)
 	closedir(dir);
 }
 
-void sample_open(void)
+void sample_open(bool with_zram)
 {
 	open_group(&vswap);
 	open_group(&zswap);
+	if (with_zram)
+		zram = open(ZRAM_STAT, O_RDONLY | O_CLOEXEC);
 	meminfo = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
 	vmstat = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
 	if (meminfo < 0 || vmstat < 0)
@@ -105,6 +108,26 @@ static void send_group(struct group *g)
 		if (read_number(g->files[i].fd, &g->files[i].value))
 			msg_uint(g->files[i].name, g->files[i].value);
 	}
+	msg_end_object();
+}
+
+/* The first numbers of the file: bytes of data, of it compressed, and of memory taken. */
+static void send_zram(void)
+{
+	unsigned long long data, compressed, memory;
+	char buf[128];
+	ssize_t len;
+
+	len = zram < 0 ? -1 : pread(zram, buf, sizeof(buf) - 1, 0);
+	if (len <= 0)
+		return;
+	buf[len] = '\0';
+	if (sscanf(buf, "%llu %llu %llu", &data, &compressed, &memory) != 3)
+		return;
+	msg_object("zram");
+	msg_uint("data_bytes", data);
+	msg_uint("compressed_bytes", compressed);
+	msg_uint("memory_bytes", memory);
 	msg_end_object();
 }
 
@@ -151,6 +174,7 @@ void sample_send(const char *phase)
 	msg_text("phase", phase);
 	/* First what changes fastest, so that the counters of one sample belong together. */
 	send_group(&vswap);
+	send_zram();
 	send_table("meminfo", meminfo, meminfo_names, false);
 	send_table("vmstat", vmstat, vmstat_names, true);
 	send_group(&zswap);

@@ -113,12 +113,27 @@ static void hello_setting(const char *key, const char *path)
 		msg_text(key, text);
 }
 
-void swap_hello(void)
+/* The file lists all, the one in use in brackets: "lzo [lz4] zstd". */
+static void hello_zram(void)
+{
+	char text[256], *name = NULL;
+
+	if (file_read(ZRAM "comp_algorithm", text, sizeof(text)) > 0 && (name = strchr(text, '[')))
+		name = strtok(name + 1, "]");
+	if (name)
+		msg_text("zram_compressor", name);
+	else
+		msg_null("zram_compressor");
+}
+
+void swap_hello(const struct job *job)
 {
 	hello_setting("zswap", ZSWAP "enabled");
 	hello_setting("compressor", ZSWAP "compressor");
 	hello_setting("pool_percent", ZSWAP "max_pool_percent");
 	hello_setting("mode", VSWAP_MODE);
+	if (job->swap == SWAP_ZRAM)
+		hello_zram();
 }
 
 void swap_take_away(const struct job *job)

@@ -16,6 +16,7 @@ from vswaplab.errors import UsageError, VswapError
 
 COMMANDS = {
     "run": "boot a small machine and run the demonstration, or a program of yours, in it",
+    "demo": "run the same work on mainline, zram and virtual swap, and write a page that replays it",
     "test": "build what the tests need and run them",
     "fetch": "get the kernel source the project is based on",
     "tree": "make a kernel tree to work in; export commits from it",

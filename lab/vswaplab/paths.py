@@ -79,6 +79,14 @@ def write_file(path: Path, data: bytes, mode: int = 0o644) -> None:
         temporary.chmod(mode)
 
 
+def write_output(path: Path, data: bytes) -> None:
+    """Write what a user asked for: as write_file(), but into what is no file, such as /dev/stdout, directly."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        write_file(path, data)
+
+
 @contextlib.contextmanager
 def atomic_dir(path: Path) -> Iterator[Path]:
     """The same as atomic_file() for a directory; ``path`` must not exist when it ends."""

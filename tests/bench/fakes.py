@@ -55,15 +55,18 @@ def ended(files: Mapping[str, str], **fields: Any) -> GuestResult:
 class Guests:
     """Stands for boot(): good rounds of usemem, faster on vswap; remembers what it was asked for."""
 
-    def __init__(self, interrupt_after: int | None = None) -> None:
+    def __init__(
+        self, interrupt_after: int | None = None, interrupt: BaseException | None = None
+    ) -> None:
         self.specs: list[GuestSpec] = []
         self._left = interrupt_after
+        self._interrupt = interrupt or KeyboardInterrupt()
 
     def __call__(self, spec: GuestSpec) -> GuestResult:
         """One guest."""
         if self._left is not None:
             if not self._left:
-                raise KeyboardInterrupt
+                raise self._interrupt
             self._left -= 1
         self.specs.append(spec)
         free = {"mainline": 1000, "vswap": 600}[spec.kernel.kernel] + len(self.specs)

@@ -2,16 +2,18 @@
 """A whole run with guests that answer at once: interrupted, resumed, summed up."""
 
 import argparse
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.bench import fakes
-from vswaplab.bench import engine, results, state
+from vswaplab import cli
+from vswaplab.bench import document, engine, results, state
 from vswaplab.bench.document import read_json
 from vswaplab.commands import bench
-from vswaplab.errors import UsageError
+from vswaplab.errors import ToolError, UsageError
 from vswaplab.guest import GuestResult, GuestSpec
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -46,6 +48,53 @@ def test_an_interrupted_run_reports_what_is_complete(tmp_path: Path) -> None:
     content = read_json(tmp_path / "out.json")
     assert {row["setup"] for row in content["results"]} == {"zswap"} and content["cases_left"] == 1
     assert "not finished, and not here: 1" in (tmp_path / "out.html").read_text()
+
+
+@pytest.mark.parametrize("end", [cli.Terminated(signal.SIGTERM), ToolError("no qemu")])
+def test_an_unfinished_run_leaves_a_complete_report_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], end: BaseException
+) -> None:
+    """First there is nothing, then what is incomplete, then a complete report; a complete run replaces each."""
+    parser = argparse.ArgumentParser()
+    bench.add_arguments(parser)
+    args = parser.parse_args(["--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "out.html")])
+    first, second = fakes.CASE, replace(fakes.CASE, setup="disk")
+    monkeypatch.setattr(bench, "_plan", lambda _: fakes.plan(tmp_path, first, second))
+
+    def run(left: int | None) -> str:
+        monkeypatch.setattr(bench, "boot", fakes.Guests(left, end))
+        if left is None:
+            assert bench.main(args) == 0
+        else:
+            with pytest.raises(type(end)):
+                bench.main(args)
+        return capsys.readouterr().err
+
+    def written() -> list[int]:
+        names = ("out.json", "out.incomplete.json")
+        return [read_json(tmp_path / name)["cases_left"] for name in names if (tmp_path / name).exists()]
+
+    assert "is complete and stays" not in run(9) and written() == [1]
+    assert "is complete and stays" not in run(1) and written() == [1]  # it is the same run, one round further
+    run(None)
+    assert written() == [0]
+    complete = (tmp_path / "out.json").read_bytes(), (tmp_path / "out.html").read_bytes()
+    said = run(9)
+    for name in ("json", "html"):
+        assert f"out.{name} is complete and stays; this run is not: {tmp_path}/out.incomplete.{name}\n" in said
+    assert ((tmp_path / "out.json").read_bytes(), (tmp_path / "out.html").read_bytes()) == complete
+    assert written() == [0, 1]
+    assert "not finished, and not here: 1" in (tmp_path / "out.incomplete.html").read_text()
+    run(None)
+    assert written() == [0, 1] and (tmp_path / "out.json").read_bytes() != complete[0]
+
+
+@pytest.mark.parametrize("data", [b"", b"not JSON", b"[]", b'{"cases_left": 0}', b"\xff"])
+def test_what_is_not_known_to_be_incomplete_is_kept(tmp_path: Path, data: bytes) -> None:
+    target = tmp_path / "out.json"
+    target.write_bytes(data)
+    assert document.keeping(target, {"cases_left": 1}, document.incomplete) == tmp_path / "out.incomplete.json"
+    assert document.keeping(target, {"cases_left": 0}, document.incomplete) == target
 
 
 def test_a_line_that_was_cut_short_is_measured_again(tmp_path: Path) -> None:

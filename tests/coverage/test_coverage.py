@@ -98,7 +98,7 @@ def test_the_flavour_is_debug_without_kasan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("numbers", "text"), [((), ""), ((3,), "3"), ((3, 7, 8, 9, 11), "3, 7-9, 11")])
 def test_line_numbers(numbers: tuple[int, ...], text: str) -> None:
-    assert lines.runs(numbers) == text
+    assert Covered("a file", 20, numbers).runs == text
 
 
 def test_nothing_to_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import tap
+from tests.e2e import tap, thirdparty
 from tests.e2e.common import MIB, Boot, NoteOutcomes
+from tests.e2e.thirdparty import Outcome
 from vswaplab.tree import buildtree
 
 # Those that swap, map, move, merge or split anonymous memory and shmem. Left out: ksm_tests, migration, rmap
@@ -38,8 +39,6 @@ RUN = """
 cd {dir}; echo 8 > /proc/sys/vm/nr_hugepages
 for program in {programs}; do timeout -k 5 {seconds} {dir}/$program > $RESULTS/$program 2>&1; done
 """
-
-Outcome = dict[str, dict[str, str]]  # by program and test: "ok", "not ok", "skip"
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +83,6 @@ def mainline(outcome: Callable[..., Outcome]) -> Outcome:
     return outcome("mainline", "auto", "file:512M")
 
 
-def passed(found: Outcome) -> set[str]:
-    """The tests that are "ok", with their programs."""
-    return {f"{name}: {test}" for name, tests in found.items() for test, was in tests.items() if was == "ok"}
-
-
-def lost(before: Outcome, after: Outcome) -> dict[str, list[str]]:
-    """The tests that pass before and not after, by program."""
-    return {
-        name: missing
-        for name in after
-        if (missing := [test for test, was in before[name].items() if was == "ok" != after[name].get(test)])
-    }
-
-
 @pytest.mark.long
 @pytest.mark.kernel("mainline", "x86_64", "release")
 def test_mainline(mainline: Outcome) -> None:
@@ -112,17 +97,9 @@ def test_mainline(mainline: Outcome) -> None:
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "x86_64", "release")
 @pytest.mark.kernel("mainline", "x86_64", "release")
-@pytest.mark.parametrize(
-    ("mode", "swap"), [("auto", "none"), ("auto", "file:512M"), ("always", "file:512M")], ids=str
-)
+@thirdparty.IN_EACH_SETUP
 def test_what_passes_on_mainline_passes(
     outcome: Callable[..., Outcome], mainline: Outcome, note_outcomes: NoteOutcomes, mode: str, swap: str
 ) -> None:
-    """A program with a test that fails gets a second turn: some depend on the host's load."""
-    found = outcome("vswap", mode, swap)
-    if missing := lost(mainline, found):
-        for name, tests in outcome("vswap", mode, swap, tuple(missing)).items():
-            found[name] |= {test: was for test, was in tests.items() if was == "ok"}
-        missing = lost(mainline, found)
-    note_outcomes("selftests/mm", f"{mode}, {swap}", passed(mainline), passed(found))
-    assert not missing
+    """Some of the tests depend on the host's load: hence the second turn."""
+    thirdparty.compare("selftests/mm", outcome, mainline, note_outcomes, mode, swap)

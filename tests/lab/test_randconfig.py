@@ -15,7 +15,6 @@ from vswaplab.series import stored
 from vswaplab.tree import buildtree
 
 SEEDS = range(1, 21)
-OURS = {*stored.edited_names(stored.ours()), *stored.new_files(stored.ours())}
 # What a random configuration may not choose: tools of the host's that may not be there, and hours.
 FIXED = """
 CONFIG_64BIT=y
@@ -52,7 +51,13 @@ def make(tree: Path, out: Path, arch: str, *words: str, **settings: str) -> str:
     return said
 
 
-def test_a_warning_is_seen(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def ours() -> set[str]:
+    """The files that the series adds or edits."""
+    return {*stored.edited_names(stored.ours()), *stored.new_files(stored.ours())}
+
+
+def test_a_warning_is_seen(tmp_path: Path, ours: set[str]) -> None:
     """In the words of a compiler that is given an unused variable, called as make calls it."""
     (tmp_path / "mm").mkdir()
     (tmp_path / "mm/zswap.c").write_text("int f(void) { int unused; return 0; }\n")
@@ -60,13 +65,13 @@ def test_a_warning_is_seen(tmp_path: Path) -> None:
         argv = ["gcc", "-Wall", "-c", name, "-o", "/dev/null"]
         (tmp_path / "out").mkdir(exist_ok=True)
         said = subprocess.run(argv, cwd=tmp_path / "out", capture_output=True, text=True, check=True).stderr
-        assert len(warnings(said, tmp_path, OURS)) == 1, said
+        assert len(warnings(said, tmp_path, ours)) == 1, said
         assert warnings(said, tmp_path, {"mm/shmem.c"}) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_configuration(tmp_path: Path, seed: int) -> None:
+def test_a_random_configuration(tmp_path: Path, ours: set[str], seed: int) -> None:
     """Every other one has virtual swap; all of mm/ is compiled."""
     tree = buildtree.source_tree("vswap").path
     wanted = "y" if seed % 2 else "n"
@@ -76,7 +81,7 @@ def test_a_random_configuration(tmp_path: Path, seed: int) -> None:
     options = config.parse((tmp_path / ".config").read_text())
     assert options["CONFIG_VSWAP"] == wanted
     said = make(tree, tmp_path, "x86_64", "mm/", "fs/proc/")
-    assert warnings(said, tree, OURS) == []
+    assert warnings(said, tree, ours) == []
 
 
 @pytest.mark.long

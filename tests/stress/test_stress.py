@@ -4,6 +4,7 @@
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_turns_end_when_the_time_is_over() -> None:
 
 def test_records_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "runs.json"
-    records = [RECORD, Record(**{**RECORD.__dict__, "problems": ("bad",), "done": {"mode": 2}})]
+    records = [RECORD, replace(RECORD, problems=("bad",), done={"mode": 2})]
     write(path, records)
     assert read(path) == records
     total = added(records)
@@ -155,12 +156,12 @@ def test_the_page_is_what_the_records_say() -> None:
 def test_a_page(tmp_path: Path) -> None:
     (tmp_path / page.RECORDS).mkdir(parents=True)
     (tmp_path / page.FOUND).write_text('[[defect]]\nby = "review"\nwhat = "a defect"\ntest = "a test"\n')
-    bad = Record(**{**RECORD.__dict__, "seed": 4, "problems": ("1 pages had wrong content",)})
+    bad = replace(RECORD, seed=4, problems=("1 pages had wrong content",))
     write(tmp_path / page.RECORDS / "a.json", [RECORD, bad])
     text = page.page(tmp_path)
     assert "**2,000 pages verified** in 2 guests" in text and "1 guest with a\nproblem" in text
     assert "changes, seed 4, um, debug" in text and "| review | a defect | a test |" in text
-    write(tmp_path / page.RECORDS / "b.json", [Record(**{**RECORD.__dict__, "trial": "other"})])
+    write(tmp_path / page.RECORDS / "b.json", [replace(RECORD, trial="other")])
     with pytest.raises(UsageError, match="no such trial: other"):
         page.page(tmp_path)
 

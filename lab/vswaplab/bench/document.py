@@ -3,7 +3,7 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,27 @@ def document(
 def write_json(content: Mapping[str, Any], path: Path) -> None:
     """Write it, whole or not at all; into what is not a file, such as /dev/stdout, directly."""
     data = (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-    else:
-        paths.write_file(path, data)
+    paths.write_output(path, data)
+
+
+def incomplete(data: bytes) -> bool:
+    """Whether this is the JSON of a run whose cases are not all in it."""
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and bool(found.get("cases_left"))
+
+
+def keeping(path: Path, content: Mapping[str, Any], is_incomplete: Callable[[bytes], bool]) -> Path:
+    """Where to write ``content`` that was to go to ``path``.
+
+    That is ``path`` itself, unless cases are missing from ``content`` and a file is there that
+    ``is_incomplete`` does not call incomplete. Then it is NAME.incomplete.SUFFIX beside it.
+    """
+    if not content["cases_left"] or not path.is_file() or is_incomplete(path.read_bytes()):
+        return path
+    return path.with_name(f"{path.stem}.incomplete{path.suffix}")
 
 
 def read_json(path: Path) -> dict[str, Any]:

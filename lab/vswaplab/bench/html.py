@@ -13,6 +13,7 @@ from vswaplab.bench.row import Row
 from vswaplab.units import format_size
 
 VERDICTS = ("better", "worse", "no difference measured", "too few rounds", "one round", "not measured")
+MISSING = "cases that are not finished, and not here:"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def incomplete(data: bytes) -> bool:
+    """Whether this is the page of a run whose cases are not all in it."""
+    return MISSING.encode() in data
+
+
 def page(content: Mapping[str, Any]) -> str:
     """The page for a document of vswap bench."""
     names = list(content["order"])
@@ -109,5 +115,5 @@ def page(content: Mapping[str, Any]) -> str:
         headline=sections(headline), rest=sections(rest), against=against,
         note=judge.note([*rows, *beside]),
         against_parts=[sections(part) for part in parts if part], counts=counts(headline),
-        limit=content["options"]["limit"],
+        limit=content["options"]["limit"], missing=MISSING,
     )  # fmt: skip

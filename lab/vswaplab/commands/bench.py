@@ -12,7 +12,7 @@ A run that was interrupted goes on where it was when it is started again with th
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from vswaplab.bench import (
     suites,
 )
 from vswaplab.bench.case import Case, Options, Turn
-from vswaplab.bench.document import document, write_json
+from vswaplab.bench.document import document, incomplete, keeping, write_json
 from vswaplab.bench.judge import judge
 from vswaplab.bench.kernels import Kernel
 from vswaplab.bench.outcome import Outcome
@@ -45,7 +45,7 @@ from vswaplab.bench.plan import Plan
 from vswaplab.bench.selection import Selection
 from vswaplab.bench.suite import PRESSURES
 from vswaplab.build import workloads
-from vswaplab.errors import UsageError
+from vswaplab.errors import UsageError, VswapError
 from vswaplab.guest import boot
 from vswaplab.options import number
 from vswaplab.progress import shown
@@ -231,8 +231,19 @@ def _against(
     }  # fmt: skip
 
 
+def _target(name: str, content: Mapping[str, Any], is_incomplete: Callable[[bytes], bool]) -> Path:
+    """Where to write what was to go to the file ``name``; says so if that is another."""
+    target = keeping(Path(name), content, is_incomplete)
+    if target != Path(name):
+        print(f"vswap: {name} is complete and stays; this run is not: {target}", file=sys.stderr)
+    return target
+
+
 def write_report(args: argparse.Namespace, made: Plan, kept: state.State) -> dict[str, Any]:
-    """Write the report of all cases whose rounds are finished, and return it. Nothing if there is none."""
+    """Write the report of all cases whose rounds are finished, and return it. Nothing if there is none.
+
+    If cases are missing, a file that is there and complete is left alone: see document.keeping().
+    """
     turns = made.turns()
     missing = {turn.case for turn in turns if turn.key not in kept.finished}
     complete = [case for case in made.cases if case not in missing]
@@ -244,10 +255,17 @@ def write_report(args: argparse.Namespace, made: Plan, kept: state.State) -> dic
     judge(rows + (beside["results"] if beside else []))
     content = document(made, rows, sys.argv[1:], cases_left=len(missing), against=beside)
     if args.json:
-        write_json(content, Path(args.json))
+        write_json(content, _target(args.json, content, incomplete))
     if args.html:
-        paths.write_file(Path(args.html), html.page(content).encode())
+        target = _target(args.html, content, html.incomplete)
+        paths.write_file(target, html.page(content).encode())
     return content
+
+
+def _write_incomplete(args: argparse.Namespace, made: Plan, kept: state.State, why: str) -> None:
+    """After a run that did not get to its end: the report of what is complete, if anything is."""
+    if write_report(args, made, kept):
+        print(f"vswap: {why}; the report has the cases that are complete", file=sys.stderr)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -270,9 +288,9 @@ def main(args: argparse.Namespace) -> int:
         try:
             with display.Display(warmup=made.options.warmup) as shown_rounds:
                 engine.run(made, kept, boot, shown_rounds)
-        except KeyboardInterrupt:
-            if write_report(args, made, kept):
-                print("vswap: interrupted; the report has the cases that are complete", file=sys.stderr)
+        except (KeyboardInterrupt, VswapError, OSError) as error:
+            why = "interrupted" if isinstance(error, KeyboardInterrupt) else "not finished"
+            _write_incomplete(args, made, kept, why)
             raise
         content = write_report(args, made, kept)
         display.show_report(content)

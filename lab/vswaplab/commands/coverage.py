@@ -58,7 +58,7 @@ def main(args: argparse.Namespace) -> int:
     edited = [one for one in found if one not in own]
     table = Table("file", "lines", "run", "never run")
     for one in found:
-        table.add_row(one.name, str(one.lines), f"{one.percent:.1f} %", lines.runs(one.missed))
+        table.add_row(one.name, str(one.lines), f"{one.percent:.1f} %", one.runs)
     table.add_section()
     for text, part in (("mm/vswap/", own), ("lines that the patches add elsewhere", edited)):
         table.add_row(text, str(sum(one.lines for one in part)), f"{_percent(part):.1f} %", "", style="bold")

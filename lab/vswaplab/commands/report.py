@@ -31,23 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _write_reliability() -> int:
+def _write_reliability() -> None:
     """Write the page if it differs from the records."""
     root = paths.repo_root()
     if reliability.outdated(root):
         paths.write_file(root / reliability.PAGE, reliability.page(root).encode())
         print(f"{reliability.PAGE} written")
-    return 0
 
 
-def _write_results() -> int:
+def _write_results() -> None:
     """Write the pages that differ from the reports, and name them."""
     root = paths.repo_root()
     wanted = resultspage.pages(root)
     for path in resultspage.outdated(root):
         paths.write_file(root / path, wanted[path].encode())
         print(f"{path} written")
-    return 0
 
 
 def main(args: argparse.Namespace) -> int:
@@ -55,7 +53,11 @@ def main(args: argparse.Namespace) -> int:
     if args.results or args.reliability:
         if args.file or args.html:
             raise UsageError("--results and --reliability take no file: they read what docs/ has")
-        return (_write_results() if args.results else 0) or (_write_reliability() if args.reliability else 0)
+        if args.results:
+            _write_results()
+        if args.reliability:
+            _write_reliability()
+        return 0
     if args.file is None:
         raise UsageError("a report is needed, written by vswap bench --json; or --results, or --reliability")
     check_target(args.html)

@@ -30,19 +30,18 @@ from vswaplab.bench.kernels import Choice
 from vswaplab.build import config, workloads
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
-from vswaplab.guest import GuestSpec, boot, parse_swap
-from vswaplab.guest.spec import CGROUPS, CPUS_DEFAULT, CPUS_MAX, MODES
+from vswaplab.guest import GuestSpec, parse_swap
+from vswaplab.guest.spec import CGROUPS, CPUS_DEFAULT, CPUS_MAX, GRACE, MODES
 from vswaplab.options import number
 from vswaplab.progress import shown
 from vswaplab.run import demo, hostprogram, runlog
-from vswaplab.run.live import LiveLine
+from vswaplab.run.follow import run_one
 from vswaplab.run.report import Report, checked_verdict, own_verdict, sentence, table, to_json
 from vswaplab.run.resultsdir import ResultsDir
 from vswaplab.units import format_size, parse_size
 
 KERNELS = ("vswap", "mainline")
 POOL_PERCENT = 90  # where zswap is all there is; in front of a device it is a cache
-LAST_WORDS = 20  # lines of a failed workload's output
 TIMEOUT = 600.0  # seconds
 
 EPILOG = f"""
@@ -58,8 +57,9 @@ To compare machines with and without a device, give both the same --pool.
 
 With --scratch {hostprogram.SCRATCH} is a disk: ext4 (ext2 on kernels without it), in a sparse file in $TMPDIR,
 removed at the end. For programs that write to $TMPDIR: ... -- env TMPDIR={hostprogram.SCRATCH} COMMAND.
---results hands back regular files, directories and links, when the machine has come to its regular
-end, whatever COMMAND returned; otherwise DIR is unchanged.
+--results hands back regular files, directories and links, whatever COMMAND returned. When the time is
+over COMMAND is killed, and what it left is handed back; that may take {GRACE:.0f} s, or longer while data
+comes. DIR is unchanged if the machine did not get to send everything.
 
 Exit codes: 0 COMMAND returned 0, or verified; 1 the workload failed, was not verified, or the kernel
 complained (WARN, BUG, lockdep, KASAN, leak, stall ...); 2 usage; 3 the machine was lost or out of time.
@@ -171,33 +171,6 @@ def _build(args: argparse.Namespace, choice: Choice) -> BuiltKernel:
         return kernels.get(choice, args.arch, args.flavour, progress=progress)
 
 
-def _run_one(spec: GuestSpec, program: demo.Program, quiet: bool) -> Report:
-    """One guest from start to end, followed on the screen. Raises UsageError for refused settings."""
-    title = f"{program.title} on {spec.kernel.kernel}"
-    log = runlog.new(spec.kernel.name, program.title)
-    try:
-        with LiveLine(title) as live:
-            followed = replace(spec, script=program.script(spec.mem_bytes), on_sample=live.sample)
-            if not quiet:
-                followed = replace(followed, on_output=live.output)
-            result = boot(followed, console=log)
-    except KeyboardInterrupt:
-        print(f"vswap: {title} was not finished; the kernel's log is {log}", file=sys.stderr)
-        raise
-    if result.status == "refused":
-        raise UsageError(result.error or "the kernel refused a setting")
-    report = Report(program.title, spec, result, program.verdict(result), log)
-    if quiet and not report.good:
-        _show_last_words(title, result.output)
-    return report
-
-
-def _show_last_words(title: str, output: str) -> None:
-    """What a workload that was not shown while it ran said before it failed."""
-    for line in output.splitlines()[-LAST_WORDS:]:
-        sys.stderr.write(f"{title}: {line}\n")
-
-
 def _write_json(args: argparse.Namespace, reports: Sequence[Report]) -> None:
     """The first report; in a demonstration the others are in "runs", the first included."""
     if args.json is None:
@@ -206,10 +179,7 @@ def _write_json(args: argparse.Namespace, reports: Sequence[Report]) -> None:
     if len(reports) > 1:
         content["runs"] = [to_json(report) for report in reports]
     data = (json.dumps(content, indent=2) + "\n").encode()
-    if Path(args.json).exists() and not Path(args.json).is_file():
-        Path(args.json).write_bytes(data)  # such as /dev/stdout
-    else:
-        paths.write_file(Path(args.json), data)
+    paths.write_output(Path(args.json), data)
 
 
 def _own_program(args: argparse.Namespace, argv: Sequence[str]) -> demo.Program:
@@ -254,7 +224,7 @@ def _demonstrate(args: argparse.Namespace, choices: Sequence[Choice]) -> int:
     try:
         for program in programs:
             for spec in specs:
-                reports.append(_run_one(spec, program, True))
+                reports.append(run_one(spec, program, True))
     except KeyboardInterrupt:
         if reports:
             _show(args, reports, _judged(args, reports))
@@ -271,13 +241,15 @@ def _run_command(args: argparse.Namespace, argv: Sequence[str], choice: Choice) 
         results = stack.enter_context(ResultsDir(Path(args.results))) if args.results is not None else None
         if results:
             spec = replace(spec, results=results.collected)
-        report = _run_one(spec, program, False)
-        ended = report.result.status == "ok"
-        if results and ended:
+        report = run_one(spec, program, False)
+        came = report.result.results_came
+        if results and came:
             results.keep()
         _show(args, [report], [report])
-        if results and not ended:
+        if results and not came:
             print(f"vswap: {args.results}: no results, the machine did not get to its end", file=sys.stderr)
+        elif results and report.result.status != "ok":
+            print(f"vswap: {args.results}: what there was when COMMAND was ended", file=sys.stderr)
         return _code([report])
 
 

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from vswaplab import paths
 from vswaplab.bench import sources
-from vswaplab.build import config, kbuild
+from vswaplab.build import kbuild
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult
 from vswaplab.options import number
@@ -66,8 +66,10 @@ def _trials(names: list[str] | None) -> list[Trial]:
 def _names(text: str) -> tuple[str, str]:
     """Architecture and flavour. Raises UsageError."""
     arch, _, flavour = text.partition("-")
-    if arch not in config.ARCHES or flavour not in config.FLAVOURS or not config.exists(arch, flavour):
-        raise UsageError(f"no kernel {text!r}; expected ARCH-FLAVOUR, such as um-debug")
+    try:
+        kbuild.check_names("vswap", arch, flavour)
+    except UsageError as error:
+        raise UsageError(f"no kernel {text!r}; expected ARCH-FLAVOUR, such as um-debug: {error}") from error
     return arch, flavour
 
 

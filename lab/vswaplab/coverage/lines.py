@@ -37,6 +37,17 @@ class Covered:
         """How much of it ran; 100 if there is no code."""
         return 100.0 * (self.lines - len(self.missed)) / self.lines if self.lines else 100.0
 
+    @property
+    def runs(self) -> str:
+        """The lines that never ran; those that follow each other as one: "3, 7-9"."""
+        found: list[list[int]] = []
+        for number in self.missed:
+            if found and number == found[-1][1] + 1:
+                found[-1][1] = number
+            else:
+                found.append([number, number])
+        return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)
+
 
 def _objects(top: Path) -> dict[str, Path]:
     """The files of one guest, by their path below the directory in which the kernel was built."""
@@ -132,14 +143,3 @@ def together(parts: Iterable[Counts]) -> Counts:
             for number, count in lines.items():
                 total[name][number] += count
     return total
-
-
-def runs(numbers: Iterable[int]) -> str:
-    """Line numbers with those that follow each other as one: "3, 7-9"."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)

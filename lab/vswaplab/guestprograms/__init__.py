@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs that run in a guest with the host's Python, each alone, without the rest of the package."""
+"""Programs that run in a guest with the host's Python: files that need nothing else, and the package stress."""

@@ -98,12 +98,18 @@ class Bystander:
         return times, time.monotonic() - start
 
 
-def usual(group: str, ready: Ready) -> None:
-    """More data than the limit, that compresses, touched for ever."""
+def swapped(group: str, ready: Ready) -> mmap.mmap:
+    """Data that compresses, twice the limit: so half of it is in swap."""
     enter(group)
     region = memory(2 * LIMIT)
     fill(region, 1024)
     ready()
+    return region
+
+
+def usual(group: str, ready: Ready) -> None:
+    """More data than the limit, that compresses, touched for ever."""
+    region = swapped(group, ready)
     while True:
         for at in range(0, len(region), PAGE):
             region[at] ^= 1
@@ -143,10 +149,7 @@ def tmpfs(group: str, ready: Ready) -> None:
 
 def forks(group: str, ready: Ready) -> None:
     """Children of a process that has memory in swap; each writes a part of it and ends."""
-    enter(group)
-    region = memory(2 * LIMIT)
-    fill(region, 1024)
-    ready()
+    region = swapped(group, ready)
     while True:
         child = os.fork()
         if child == 0:
@@ -168,10 +171,7 @@ def at_swap_limit(group: str, ready: Ready) -> None:
 def moves(group: str, ready: Ready) -> None:
     """A process that swaps, and goes from group to group, of which the last one is removed."""
     number = 0
-    enter(f"{group}0")
-    region = memory(2 * LIMIT)
-    fill(region, 1024)
-    ready()
+    region = swapped(f"{group}0", ready)
     while True:
         for at in range(0, len(region) // 4, PAGE):
             region[at] ^= 1

@@ -17,6 +17,13 @@ from vswaplab.stress.trial import Trial
 
 _SLOW = {"um": 4.0, "x86_64": 10.0}  # how much longer than planned a guest may take, at most
 _LEFT = 240.0  # seconds that all guests get for the end
+# The workers' data, in MB, where a kernel swaps only some hundred pages a second
+_LITTLE = {("x86_64", "debug"): 24}
+# Seconds in which the workers that are left must end
+_GRACE = {"release": 240}
+_GRACE_CHECKED = 900
+# What the checkers of a kernel take from its guest, in bytes: KASAN's shadow, kmemleak's objects
+_CHECKERS = {("x86_64", "debug"): 96 << 20}
 
 Boot = Callable[[GuestSpec], GuestResult]
 
@@ -25,15 +32,18 @@ def spec(trial: Trial, kernel: BuiltKernel, seed: int, seconds: float) -> GuestS
     """The guest of a trial that goes on for so many seconds."""
     fields = trial.guest(seed, kernel.arch, kernel.flavour)
     megabytes = fields["mem_bytes"] >> 20
+    fields["mem_bytes"] += _CHECKERS.get((kernel.arch, kernel.flavour), 0)
+    data = min(int(megabytes * trial.share), _LITTLE.get((kernel.arch, kernel.flavour), megabytes))
+    grace = _GRACE.get(kernel.flavour, _GRACE_CHECKED)
     argv = [
         "python3", "-B", "-m", "vswaplab.guestprograms.stress", *trial.disturbers, "--seed", str(seed),
-        "--seconds", str(seconds), "--memory", str(megabytes), "--data", str(int(megabytes * trial.share)),
-        "--output",
+        "--seconds", str(seconds), "--memory", str(megabytes), "--data", str(data),
+        "--grace", str(grace), "--output",
     ]  # fmt: skip
     lab = shlex.quote(str(paths.repo_root() / "lab"))
     path = shlex.quote(str(workloads.build()))
     script = f'export PATH={path}:$PATH PYTHONPATH={lab}\nexec {shlex.join(argv)} "$RESULTS/answer.json"\n'
-    timeout = seconds * _SLOW[kernel.arch] + _LEFT
+    timeout = seconds * _SLOW[kernel.arch] + grace + _LEFT
     return GuestSpec(kernel=kernel, script=script, timeout=timeout, leak_pause=0, **fields)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import jinja2
 
-from vswaplab.coverage.lines import runs
+from vswaplab.coverage.lines import Covered
 from vswaplab.errors import UsageError
 from vswaplab.stress import outcomes
 from vswaplab.stress.record import Record, Sum, added, read
@@ -63,7 +63,9 @@ def page(root: Path) -> str:
     if unknown:
         raise UsageError(f"no such trial: {', '.join(sorted(unknown))}")
     loader = jinja2.PackageLoader("vswaplab", "stress/templates")
-    environment = jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701
+    environment = jinja2.Environment(
+        loader=loader, trim_blocks=True, lstrip_blocks=True, autoescape=False, undefined=jinja2.StrictUndefined
+    )
     kernels = sorted({(record.arch, record.flavour) for record in found})
     return environment.get_template("reliability.md").render(
         command=COMMAND,
@@ -85,14 +87,12 @@ def page(root: Path) -> str:
 
 
 def _coverage(path: Path) -> dict[str, Any] | None:
-    """What "vswap coverage --json" wrote, with the share of each file; None if there is nothing."""
+    """What "vswap coverage --json" wrote; None if there is nothing."""
     if not path.exists():
         return None
     found: dict[str, Any] = json.loads(path.read_text())
-    for file in found["files"].values():
-        file["percent"] = 100 * (file["lines"] - len(file["missed"])) / file["lines"] if file["lines"] else 100
-        file["runs"] = runs(file["missed"])
-    return found
+    files = [Covered(name, file["lines"], tuple(file["missed"])) for name, file in found["files"].items()]
+    return {**found, "files": files}
 
 
 def outdated(root: Path) -> bool:

@@ -21,7 +21,7 @@ class Record:
     ``kernel`` is the checksum of the sources, as reports of benchmarks have it. ``seconds`` is the
     script's running time in the guest. ``checks`` is the number of page verifications, ``swapped_out``
     and ``swapped_in`` are pages, ``done`` is what the disturbers did, by name. ``problems`` is empty if
-    all went well.
+    all went well. ``cause`` is what was found to be behind them, written by hand; empty if not known.
     """
 
     trial: str
@@ -37,6 +37,7 @@ class Record:
     ends: Mapping[str, int] = field(default_factory=dict)
     done: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    cause: str = ""
 
 
 def read(path: Path) -> list[Record]:

@@ -8,7 +8,10 @@ from typing import Any
 
 _MIB = 1 << 20
 # What says that a block of memory is in use at the moment. Offlining it tries again, or fails with EBUSY.
-_OFFLINE = ("page dumped because: isolation failed", "page dumped because: migration failure")
+# "Unmovable" is memory that was reserved at boot.
+_OFFLINE = tuple(
+    f"page dumped because: {why}" for why in ("isolation failed", "migration failure", "unmovable page")
+)
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,13 @@ class Trial:
     def guest(self, seed: int, arch: str, flavour: str) -> dict[str, Any]:
         """Fields of a GuestSpec, the same for the same seed."""
         rng = random.Random(f"{self.name} {seed}")
-        nodes = 2 if flavour == "rt" else 1
         most = {"um": 2, "x86_64": 4}[arch]
         memory = self.memory or ((256, 320, 384) if arch == "um" else (320, 512, 768))
         swap = rng.choice([swap for swap in self.swaps if flavour != "minimal" or "zram" not in swap])
         return {
             "mem_bytes": rng.choice(memory) * _MIB,
             "cpus": 1 if flavour == "minimal" else rng.randrange(2, most + 1),
-            "nodes": nodes,
+            "nodes": 2 if flavour == "rt" else 1,
             "swap": swap,
             "mode": rng.choice(("auto", "auto", "always")),
             "pool_percent": 80 if swap == "none" else rng.choice(self.pools),

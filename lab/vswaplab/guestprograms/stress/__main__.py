@@ -125,6 +125,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--memory", type=int, required=True, help="the guest's, in MB")
     parser.add_argument("--data", type=int, required=True, help="of all workers together, in MB")
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--grace", type=float, default=GRACE, help="seconds in which workers must end")
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(arguments)
 
@@ -144,7 +145,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     before = swapped()
     errors = disturbed(chosen, workers, args.seed, args.seconds)
-    ended = workers.end(GRACE)
+    ended = workers.end(args.grace)
     pages = swapped() - before
     result = {
         "checks": workers.checks,

@@ -58,7 +58,9 @@ def arguments(rng: random.Random, megabytes: int) -> list[str]:
     ]  # fmt: skip
     if mode == "fork":
         argv += ["--children", "6"]
-    ways = ([], ["--pageout"], ["--reclaim"]) if WORKERS[0].exists() else ([], ["--pageout"])
+    ways = [["--pageout"], ["--reclaim"]] if WORKERS[0].exists() else [["--pageout"]]
+    if megabytes >= 16:  # it may be too much for the guest; less has to be pushed out
+        ways.insert(0, [])
     argv += rng.choice(ways)
     return argv + (["--hugepage"] if rng.random() < 0.3 and THP.exists() else [])
 

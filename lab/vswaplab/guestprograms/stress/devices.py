@@ -64,7 +64,7 @@ class Injection(Disturber):
     pause = 1.0
     name = ""
     directory = Path("/sys/kernel/debug")
-    settings: dict[str, object] = {}  # noqa: RUF012 (constants of a subclass)
+    settings: dict[str, object] = {}
     percent: Sequence[int] = (0, 1, 5, 10, 30)
 
     def possible(self) -> bool:
@@ -95,7 +95,7 @@ class SlabFails(Injection):
 
     name = "failslab"
     directory = Path("/sys/kernel/debug/failslab")
-    settings = {"task-filter": "Y", "ignore-gfp-wait": "N"}  # noqa: RUF012
+    settings = {"task-filter": "Y", "ignore-gfp-wait": "N"}
 
 
 class PagesFail(Injection):
@@ -103,7 +103,7 @@ class PagesFail(Injection):
 
     name = "fail_page_alloc"
     directory = Path("/sys/kernel/debug/fail_page_alloc")
-    settings = {"task-filter": "Y", "ignore-gfp-wait": "N", "ignore-gfp-highmem": "N", "min-order": 0}  # noqa: RUF012
+    settings = {"task-filter": "Y", "ignore-gfp-wait": "N", "ignore-gfp-highmem": "N", "min-order": 0}
 
 
 class RequestsFail(Injection):
