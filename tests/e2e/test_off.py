@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, fields, number
+from tests.e2e.common import MIB, Boot, answer, checked_mode, fields, number
+from tests.e2e.test_device import ALL_MODES
+from tests.e2e.test_modes import MODES
 from vswaplab.tree import buildtree
 
 # What makes sense without virtual swap is the same on both.
@@ -121,6 +123,60 @@ def test_swapoff_and_zswap_change_under_load(boot_guest: Boot, kernel: str, flav
     events = fields(result, "vmstat")
     assert number(result, "rounds") >= 2 and result.swapoff_error is None
     assert min(events[name] for name in ("zswpout", "zswpin", "pswpout", "zswpwb")) > 100, events
+
+
+@both
+def test_all_modes(boot_guest: Boot, kernel: str, flavour: str) -> None:
+    """Every mode of swapcheck, with zswap and without; all that was charged is given back."""
+    result = boot_guest(
+        ALL_MODES % " ".join(MODES),
+        kernel=kernel, flavour=flavour, mem_bytes=300 * MIB, cpus=1, timeout=900.0,
+        swap="file:64M", pool_percent=1,
+    )  # fmt: skip
+    for mode in MODES:
+        checked_mode(result, mode)
+    assert result.device_slots_peak > 500 and result.swapoff_error is None
+
+
+# Of either version: $M is where the groups of the memory controller are.
+REMOVED = """
+M=$CG/memory; [ -d $M ] || M=$CG
+mkdir $M/a
+( echo 0 > $M/a/cgroup.procs
+  exec swapcheck --mode shm-tmpfs --size 24M --text 40 --ready-file /run/ready --wait-file /run/go \
+    --json > $RESULTS/out.json ) & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+%(push)s
+used > $RESULTS/used; grep zswpout /proc/vmstat > $RESULTS/vmstat
+for p in $(cat $M/a/cgroup.procs); do echo $p > $M/cgroup.procs; done
+rmdir $M/a; echo $? > $RESULTS/rmdir
+touch /run/go; wait $pid; echo $? > $RESULTS/code
+"""
+PUSH = {
+    2: 'timeout 10 sh -c "echo 20M > $CG/a/memory.reclaim" 2>/dev/null',
+    # The first version's: a limit, and nothing charged beyond what memory and swap may have together.
+    1: """echo 60M > $M/a/memory.memsw.limit_in_bytes 2>/dev/null
+echo 8M > $M/a/memory.limit_in_bytes; keep memory $M/a/memory.usage_in_bytes
+keep memsw $M/a/memory.memsw.usage_in_bytes; echo 60M > $M/a/memory.limit_in_bytes""",
+}
+
+
+@both
+@pytest.mark.parametrize("cgroup", [2, 1])
+def test_group_removed_while_its_pages_are_swapped(
+    boot_guest: Boot, kernel: str, flavour: str, cgroup: int
+) -> None:
+    """A file's pages stay, on the device or in zswap, and are read back intact."""
+    result = boot_guest(
+        REMOVED % {"push": PUSH[cgroup]},
+        kernel=kernel, flavour=flavour, swap="file:64M", pool_percent=20, cgroup=cgroup,
+    )  # fmt: skip
+    assert number(result, "used") > 12 * 1024 and fields(result, "vmstat")["zswpout"] > 1000
+    if cgroup == 1:
+        assert number(result, "memory") <= 8 * MIB
+        assert 22 * MIB < number(result, "memsw") < 30 * MIB
+    assert number(result, "rmdir") == 0 and number(result, "code") == 0
+    assert answer(result, "out.json")["verified"] is True and result.swapoff_error is None
 
 
 @pytest.mark.kernel("vswap", "um", "release")

@@ -213,3 +213,38 @@ group a; in_group a python3 /run/at_once.py > $RESULTS/seen
 """
     first, more = map(int, boot_guest(script, flavour="release").files["seen"].split())
     assert first >= 50 and more == 0
+
+
+# 24 MB of zeroes and 24 MB of text, of a group that may have 2 MB of a device that has room for all.
+ZEROES = """
+group a; echo 2M > $CG/a/memory.swap.max
+limited() {  # NAME OPTIONS...: all of the data is pushed out, and read back
+  name=$1; shift; rm -f /run/ready /run/go
+  in_group a swapcheck --size 24M --passes 1 "$@" --ready-file /run/ready --wait-file /run/go \
+    --json > $RESULTS/$name.json & pid=$!
+  while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+  timeout 10 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null; sleep 2.5
+  keep $name.swap $CG/a/memory.swap.current; keep $name.events $CG/a/memory.swap.events
+  keep $name.stat $CG/a/memory.stat; keep $name.slots $V/slots_used
+  touch /run/go; wait $pid; echo $? > $RESULTS/$name.code
+}
+limited zeroes --zero 100
+echo 0 > $CG/a/memory.zswap.max
+limited text --text 50 --zero 0
+"""
+
+
+def test_zeroes_are_not_limited_by_swap_max_but_charged(boot_guest: Boot) -> None:
+    """Behind virtual slots they take nothing on the device: the tables are what they cost, and who pays.
+
+    The same amount of other data, which zswap may not have, stops at the limit.
+    """
+    result = boot_guest(ZEROES, flavour="release", swap="file:128M", mem_bytes=200 * MIB)
+    for name in ("zeroes", "text"):
+        assert number(result, f"{name}.code") == 0 and answer(result, f"{name}.json")["verified"] is True
+    zeroes, text = (numbers(result, f"{name}.stat") for name in ("zeroes", "text"))
+    slots = number(result, "zeroes.slots")
+    assert slots > 5500 and zeroes["swpout_zero"] > 5500 and zeroes["pswpout"] == 0, zeroes
+    assert number(result, "zeroes.swap") == 0 and numbers(result, "zeroes.events")["max"] == 0
+    assert zeroes["vswap_tables"] >= 17 * slots, zeroes
+    assert MIB < number(result, "text.swap") <= 2 * MIB and numbers(result, "text.events")["max"] > 0, text

@@ -128,6 +128,49 @@ grep ^thp_fault_alloc /proc/vmstat > $RESULTS/huge || echo none 0 > $RESULTS/hug
     assert max(map(int, result.files["held"].split())) > 0.8 * size * MIB / 2 / 4096
 
 
+# A program that takes memory page by page until it is killed; every other page compresses to an eighth.
+GROW = """
+group a; echo {limit}M > $CG/a/memory.max; {before}
+cat > /run/grow.py <<'EOF'
+import mmap, os
+PAGES = {most} << 8
+memory = mmap.mmap(-1, PAGES << 12, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+said = os.open(os.environ["RESULTS"] + "/pages", os.O_WRONLY | os.O_CREAT)
+for page in range(PAGES):
+    hard = os.urandom(4096 if page % 2 else 512)
+    memory[page << 12 : page + 1 << 12] = hard + bytes([page % 251 + 1]) * (4096 - len(hard))
+    if page % 64 == 63:
+        os.pwrite(said, b"%d\\n" % (page + 1), 0)
+EOF
+in_group a python3 /run/grow.py; echo $? > $RESULTS/code; keep events $CG/a/memory.events
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.kernel("mainline", "um", "release")
+@pytest.mark.parametrize("limit", [48, pytest.param(192, marks=LONG)])
+def test_no_kill_before_mainlines_with_a_swapfile(boot_guest: Boot, limit: int) -> None:
+    """Half of the data compresses. Mainline has a swap file of the right size, which zswap may not write to.
+
+    Its slots are for all that could go; what does not compress stays in memory on both.
+    """
+    pages: dict[str, int] = {}
+    for kernel in ("mainline", "vswap"):
+        mainline = kernel == "mainline"
+        result = boot_guest(
+            GROW.format(
+                limit=limit, most=4 * limit, before="echo 0 > $CG/a/memory.zswap.writeback" if mainline else ":"
+            ),
+            kernel=kernel, flavour="release", mem_bytes=(limit + 160) * MIB, cpus=1, timeout=300.0,
+            swap=f"file:{2 * limit}M" if mainline else "none", pool_percent=90,
+        )  # fmt: skip
+        assert number(result, "code") == 137 and numbers(result, "events")["oom_kill"] >= 1, result.output
+        pages[kernel] = number(result, "pages")
+    # Of the limit, what does not compress takes half of the data and the rest an eighth of the other half.
+    assert pages["mainline"] > 1.3 * limit * MIB / 4096, pages
+    assert pages["vswap"] >= 0.98 * pages["mainline"], pages
+
+
 # A neighbour that is at its limit all the time: 60 MB that do not compress, and files that it reads. Then
 # a program with compressible data, more than the machine has. {lock}: whether the 60 MB are locked.
 NEIGHBOUR = """

