@@ -6,6 +6,7 @@ selected tests are built, with their progress shown, before anything runs; the f
 ``built_kernel`` then finds them ready.
 """
 
+import argparse
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -31,17 +32,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="virtual swap is tested on kernels of the flavour coverage; what they count goes to DIR",
     )  # fmt: skip
     parser.addoption(
+        "--on", type=machine, metavar="ARCH-FLAVOUR",
+        help="end-to-end tests of User-Mode Linux boot such kernels, as x86_64-release, and no other tests run",
+    )  # fmt: skip
+    parser.addoption(
         "--outcomes", type=Path, metavar="FILE", help="add what suites of others come to to this JSON file"
     )
 
 
-def flavour_of(config: pytest.Config, kernel: str, flavour: str) -> str:
-    """The flavour that a test gets which asks for ``flavour``."""
-    covered = config.getoption("coverage") and kernel == "vswap" and flavour in ("release", "debug")
-    return "coverage" if covered else flavour
+FLAVOURS = ("release", "debug")  # that end-to-end tests of virtual swap's behaviour ask for
+
+
+def machine(text: str) -> tuple[str, str]:
+    """The value of --on: (arch, flavour)."""
+    arch, _, flavour = text.partition("-")
+    if arch not in ("um", "x86_64") or flavour not in FLAVOURS:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected um or x86_64, and one of {', '.join(FLAVOURS)}")
+    return arch, flavour
+
+
+def kernel_of(config: pytest.Config, kernel: str, arch: str, flavour: str) -> tuple[str, str, str]:
+    """The kernel, arch and flavour that a test gets which asks for these."""
+    if flavour not in FLAVOURS:
+        return kernel, arch, flavour
+    if arch == "um" and config.getoption("on"):
+        arch, flavour = config.getoption("on")
+    return kernel, arch, "coverage" if config.getoption("coverage") and kernel == "vswap" else flavour
+
+
+def runs_elsewhere(item: pytest.Item) -> bool:
+    """Whether it is an end-to-end test that asks for kernels which --on replaces, and for no others."""
+    marks = [mark.args for mark in item.iter_markers("kernel")]
+    wanted = bool(marks) and all(arch == "um" and flavour in FLAVOURS for _kernel, arch, flavour in marks)
+    return wanted and "e2e" in item.path.parts
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("on"):
+        config.hook.pytest_deselected(items=[item for item in items if not runs_elsewhere(item)])
+        items[:] = [item for item in items if runs_elsewhere(item)]
     if config.getoption("--long"):
         return
     skip = pytest.mark.skip(reason="takes minutes: make test-long")
@@ -58,7 +87,7 @@ def wanted_kernels(items: list[pytest.Item]) -> list[tuple[str, str, str]]:
             continue
         for mark in item.iter_markers("kernel"):
             kernel, arch, flavour = mark.args
-            found[(kernel, arch, flavour_of(item.config, kernel, flavour))] = None
+            found[kernel_of(item.config, kernel, arch, flavour)] = None
     return list(found)
 
 
@@ -84,7 +113,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def built_kernel(pytestconfig: pytest.Config) -> Callable[[str, str, str], BuiltKernel]:
     """Build a kernel, or return the one built before from the same inputs."""
-    return lambda kernel, arch, flavour: kbuild.build(kernel, arch, flavour_of(pytestconfig, kernel, flavour))
+    return lambda kernel, arch, flavour: kbuild.build(*kernel_of(pytestconfig, kernel, arch, flavour))
 
 
 @pytest.fixture(scope="session")

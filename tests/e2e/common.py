@@ -81,6 +81,8 @@ verify() { if [ -e $V ]; then cat /sys/kernel/debug/vswap/verify; else echo 0; f
 slots() { if [ -e $V ]; then cat $V/slots_used; else echo $(($(used) / 4)); fi; }
 # The swap device (the first, if there are several), and how much of it is in use, in KB.
 device() { awk 'NR == 2 { print $1 }' /proc/swaps; }
+# The disk for the script, which is behind the one to swap to, if there is one.
+scratch() { for d in /dev/ubdc /dev/vdb /dev/ubdb /dev/vda; do [ ! -b $d ] || break; done; echo $d; }
 used() { awk 'NR == 2 { print $4 }' /proc/swaps; }
 # Slots in use, and what living processes (of the guest: its init, the shell) have in them, in KB.
 left() { awk -v slots=$(slots) '/^VmSwap:/ { own += $2 } /^nr_swapcached/ { own += 4 * $2 }

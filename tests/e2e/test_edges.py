@@ -92,7 +92,7 @@ def test_a_full_group_cannot_veto_swapoff(boot_guest: Boot, kernel: str, flavour
         kernel=kernel, flavour=flavour, swap="file:128M", mode="always", zswap=False, timeout=150.0,
     )  # fmt: skip
     assert number(result, "current") > 22 * MIB and number(result, "before") > 30 << 10
-    assert number(result, "code") == 0 and "ubdb" not in result.files["swaps"], result.files["err"]
+    assert number(result, "code") == 0 and "/dev/" not in result.files["swaps"], result.files["err"]
     assert answer(result, "b.json")["verified"] is True  # its limit only slows it down
     killed = fields(result, "events")["oom_kill"] > 0
     assert killed or answer(result, "a.json")["verified"] is True

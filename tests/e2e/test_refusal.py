@@ -174,7 +174,7 @@ def test_no_kill_before_mainlines_with_a_swapfile(boot_guest: Boot, limit: int) 
 # A neighbour that is at its limit all the time: 60 MB that do not compress, and files that it reads. Then
 # a program with compressible data, more than the machine has. {lock}: whether the 60 MB are locked.
 NEIGHBOUR = """
-mkdir /run/disk; mkfs.ext2 -q $(ls /dev/ubdc 2>/dev/null || echo /dev/ubdb); mount /dev/ubd[bc] /run/disk
+mkdir /run/disk; disk=$(scratch); mkfs.ext2 -q $disk; mount $disk /run/disk
 dd if=/dev/urandom of=/run/disk/file bs=1M count=24 2>/dev/null
 cat > /run/neighbour.py <<'EOF'
 import ctypes, mmap, os, sys, time
@@ -262,7 +262,7 @@ memory.close()
 seen.append(look())
 json.dump(seen, open(os.environ["RESULTS"] + "/seen", "w"))
 EOF
-group a; in_group a python3 /run/pages.py; echo $? > $RESULTS/code
+group a; export DISK=$(scratch); in_group a python3 /run/pages.py; echo $? > $RESULTS/code
 """
 
 PAGES = 16 * MIB // 4096
@@ -293,7 +293,7 @@ for at in range(0, SIZE // 2, 4096):
 def test_refused_pages_go_when_a_device_comes(boot_guest: Boot, mode: str, zswap: str) -> None:
     """Into zswap as they are, or to the device: out of memory, and intact."""
     then = """
-device = next(name for name in ("/dev/ubdc", "/dev/ubdb") if os.path.exists(name))
+device = os.environ["DISK"]
 subprocess.run(["mkswap", device], check=True, stdout=subprocess.DEVNULL)
 subprocess.run(["swapon", device], check=True)"""
     if zswap:

@@ -53,8 +53,7 @@ BY_DESIGN = {"test_memcg_swap_max_peak": "wants zero-filled pages to be in memor
 # They need a file system whose pages can be reclaimed, which the overlay in memory is not.
 RUN = """
 echo {zswap} > /sys/module/zswap/parameters/enabled
-disk=/dev/ubdc; [ -e $disk ] || disk=/dev/ubdb
-mkdir /run/disk; mkfs.ext2 -q $disk; mount $disk /run/disk; cd /run/disk
+disk=$(scratch); mkdir /run/disk; mkfs.ext2 -q $disk; mount $disk /run/disk; cd /run/disk
 for program in {programs}; do timeout -k 5 90 {dir}/$program > $RESULTS/$program 2>&1; done
 """
 

@@ -176,7 +176,7 @@ def test_others_go_on_while_the_device_hangs(boot_guest: Boot, seconds: int) -> 
     2,400 pages a second to 100, with a longest wait of 0.9 s.
     """
     result = boot_guest(
-        "SCRATCH=/dev/ubdc\n" + OTHERS % {"helper": helper("hang"), "seconds": seconds},
+        "SCRATCH=$(scratch)\n" + OTHERS % {"helper": helper("hang"), "seconds": seconds},
         flavour="release", mem_bytes=240 * MIB, swap="file:256M", scratch=700 * MIB, pool_percent=30, cpus=2,
         timeout=seconds + 90.0,
     )  # fmt: skip

@@ -4,6 +4,8 @@
 import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -270,3 +272,40 @@ def test_bootstrap_elsewhere_names_commands(tmp_path: Path) -> None:
     done = bootstrap(tmp_path, dpkg=None)
     assert done.returncode == 1
     assert done.stderr.startswith("vswap: not a Debian system, and these commands are missing: gcc make")
+
+TREE = """
+import pytest
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_moved(): pass
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_has_both(): pass
+@pytest.mark.kernel("vswap", "um", "bench")
+def test_measures(): pass
+def test_no_guest(): pass
+"""
+
+
+def collected(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What pytest would run of the file TREE, which counts as an end-to-end test."""
+    (directory / "e2e").mkdir(exist_ok=True)
+    (directory / "e2e/test_some.py").write_text(TREE)
+    shutil.copy(paths.repo_root() / "tests/conftest.py", directory)
+    argv = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(paths.repo_root() / "lab")}
+    return subprocess.run(
+        [*argv, "--rootdir", str(directory), *words, str(directory)], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_on_moves_tests_of_user_mode_linux(tmp_path: Path) -> None:
+    """Those that compare two machines, measure or boot nothing do not run."""
+    assert len(re.findall("::test_", collected(tmp_path).stdout)) == 4
+    moved = collected(tmp_path, "--on", "x86_64-release")
+    assert re.findall("::(test_.*)", moved.stdout) == ["test_moved"], moved.stdout + moved.stderr
+
+
+@pytest.mark.parametrize("word", ["x86_64", "arm64-debug", "x86_64-bench"])
+def test_on_takes_a_machine(tmp_path: Path, word: str) -> None:
+    refused = collected(tmp_path, "--on", word)
+    assert refused.returncode == 4 and f"'{word}': expected" in refused.stderr
