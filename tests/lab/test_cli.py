@@ -292,10 +292,9 @@ def collected(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (directory / "e2e/test_some.py").write_text(TREE)
     shutil.copy(paths.repo_root() / "tests/conftest.py", directory)
     argv = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    argv += ["--rootdir", str(directory), *words, str(directory)]
     environment = {**os.environ, "PYTHONPATH": str(paths.repo_root() / "lab")}
-    return subprocess.run(
-        [*argv, "--rootdir", str(directory), *words, str(directory)], env=environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_on_moves_tests_of_user_mode_linux(tmp_path: Path) -> None:
