@@ -40,6 +40,7 @@ static void set(const char *path, const char *value)
 
 static void set_up_zswap(const struct job *job)
 {
+	const char *enabled = job->zswap ? "Y" : "N";
 	char percent[16], actual[32];
 
 	if (!file_exists(ZSWAP "enabled")) {
@@ -53,7 +54,10 @@ static void set_up_zswap(const struct job *job)
 		snprintf(percent, sizeof(percent), "%u", job->pool_percent);
 		set(ZSWAP "max_pool_percent", percent);
 	}
-	set(ZSWAP "enabled", job->zswap ? "Y" : "N");
+	/* Being told "N" sets zswap up as well: one that was never on costs less. */
+	if (file_read(ZSWAP "enabled", actual, sizeof(actual)) < 0 ||
+	    *actual != *enabled)
+		set(ZSWAP "enabled", enabled);
 	/* Before it is enabled it takes any name, and then falls back to the default. */
 	if (*job->compressor && job->zswap &&
 	    (file_read(ZSWAP "compressor", actual, sizeof(actual)) < 0 ||
