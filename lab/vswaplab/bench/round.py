@@ -34,7 +34,8 @@ def spec(case: Case, kernel: Kernel, options: Options, programs: Path) -> GuestS
         zram_percent=size.pool_percent if device == "zram" else None,
     )
     # Passed by boot.py to the lab's own kernel alone.
-    mode = [f"vswap={found.mode}"] if kernel.vswap and kernel.built.kernel != "vswap" else []
+    words = [f"vswap={found.mode}"] if kernel.vswap and kernel.built.kernel != "vswap" else []
+    words += ["zswap.enabled=1"] if found.zswap_at_boot else []
     return suite.adapt(
         GuestSpec(
             kernel=kernel.built,
@@ -47,7 +48,7 @@ def spec(case: Case, kernel: Kernel, options: Options, programs: Path) -> GuestS
             pool_percent=size.pool_percent,
             mode=found.mode,
             timeout=suite.timeout,
-            extra_cmdline=mode,
+            extra_cmdline=words,
             sample_ms=SAMPLE_MS,
             leak_pause=0,
             scratch=suite.scratch,

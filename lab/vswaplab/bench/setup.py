@@ -30,6 +30,7 @@ class Setup:
     zswap: bool = False
     small_pool: bool = False
     mode: str = "auto"  # /sys/kernel/mm/vswap/mode
+    zswap_at_boot: bool = False  # on until zswap is set up as the set-up has it
 
     @property
     def charged(self) -> bool:
@@ -49,7 +50,8 @@ SETUPS = (
     ),
     Setup("zram", "zram as swap device, its memory limited as zswap's pool is", "zram", "zram"),
     Setup("disk", "a disk, no zswap; virtual swap in mode auto", "file", "file"),
-    Setup("disk-always", "the same; virtual swap in mode always", "file", "file", mode="always"),
+    Setup("disk-after-zswap", "the same; zswap was on, and was turned off", "file", "file", zswap_at_boot=True),
+    Setup("disk-always", "a disk, no zswap; virtual swap in mode always", "file", "file", mode="always"),
     Setup("pmem", "a disk in RAM that swaps synchronously, as persistent memory does", "ram", "ram"),
 )  # fmt: skip
 USUAL = ("zswap", "disk")  # what a suite runs in if neither it nor the user says more

@@ -31,7 +31,8 @@ class Isolation(Suite):
         )
     )
     setups = ("zswap", "zswap-disk")
-    without = ("zram", "disk", "disk-always", "pmem")  # groups are not charged for zram; disks need real time
+    # groups are not charged for zram; disks need real time
+    without = ("zram", "disk", "disk-after-zswap", "disk-always", "pmem")
     pressures = ("none",)
     arches = ("x86_64",)
     timeout = 1800.0

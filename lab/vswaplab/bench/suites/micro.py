@@ -36,7 +36,7 @@ def _metrics(unit: str) -> tuple[Metric, ...]:
 class Micro(Suite):
     """Rounds of op=swap and op=alloc_free; a benchmark's round is one guest with all of those."""
 
-    setups = ("zswap", "zswap-disk", "zram", "disk", "disk-always")
+    setups = ("zswap", "zswap-disk", "zram", "disk", "disk-after-zswap", "disk-always")
     pressures = ("none",)
     flavour = "bench"
     faults = False
