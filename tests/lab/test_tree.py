@@ -94,6 +94,27 @@ def test_export_of_an_unedited_tree_changes_nothing(made: Path, store: Store) ->
     assert both(store) == before
 
 
+def test_export_keeps_edits_that_are_not_committed(made: Path, store: Store) -> None:
+    """Of files that it would write, --force or not; and of no others."""
+    project = Repo(store.patches.parent)
+    project.init()
+    project.git("add", "--", store.patches.name, store.kernel.name)
+    project.commit("all of it\n")
+    commit_of_more(made)
+    edited = store.kernel / "mm/vswap/space.c"
+    (made / "mm/vswap/space.c").write_text("/* in the tree */\n")
+    Repo(made).git("commit", "-q", "--amend", "-a", "--no-edit")
+    content = edited.read_text()
+    edited.write_text("/* an hour's work */\n")
+    for force in (False, True):
+        with pytest.raises(TreeError, match=r"kernel/mm/vswap/space.c would be overwritten.* not committed"):
+            worktree.export_tree(made, store, force=force)
+    assert edited.read_text() == "/* an hour's work */\n"
+    edited.write_text(content)
+    (store.kernel / "mm/vswap/zero.c").touch()
+    assert "kernel/mm/vswap/space.c" in worktree.export_tree(made, store, force=True)
+
+
 def test_export_is_stable(made: Path, base: Path, store: Store, tmp_path: Path) -> None:
     """What export writes, export writes again, byte for byte, from a tree made of it as well."""
     empty = Store(tmp_path / "new/patches", tmp_path / "new/kernel")

@@ -31,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from", dest="source", metavar="DIR", type=Path, help="the tree to export: its first commit is the base"
     )
     parser.add_argument(
-        "--force", action="store_true", help="export although patches/ or kernel/ has changed meanwhile"
-    )
+        "--force", action="store_true",
+        help="export although patches/ or kernel/ was changed, and committed, meanwhile",
+    )  # fmt: skip
 
 
 def _target(args: argparse.Namespace) -> Path:

@@ -7,6 +7,7 @@ there go back into patches/ and kernel/ with export_tree().
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from vswaplab import paths
@@ -123,18 +124,26 @@ def _check_base(repo: Repo) -> None:
         raise TreeError(f"the first commit of {repo.path} is not the one with the tag {BASE_TAG}: it was changed")
 
 
-def _is_edited(store: Store) -> bool:
-    """Do patches/ and kernel/ have changes that are in no commit of the project?"""
+def _edited(store: Store) -> set[str]:
+    """The names in patches/ and kernel/ whose changes are in no commit of the project."""
     project = Repo(store.patches.parent)
-    found = project.git("status", "--porcelain", "--", store.patches.name, store.kernel.name, check=False)
-    return found.returncode == 0 and bool(found.stdout)
+    if not project.path.is_dir():
+        return set()
+    words = ("--porcelain", "-z", "--no-renames", "-uall", "--", store.patches.name, store.kernel.name)
+    found = project.git("status", *words, check=False)
+    return {entry[3:] for entry in found.stdout.split("\0") if entry} if found.returncode == 0 else set()
+
+
+def _guard_edits(store: Store, differing: Iterable[str]) -> None:
+    """Refuse to overwrite what nothing could bring back."""
+    if lost := sorted(_edited(store) & set(differing)):
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        raise TreeError(f"{lost[0]}{more} would be overwritten, with changes that are not committed: commit them")
 
 
 def _guard(repo: Repo, store: Store) -> None:
     """Refuse to overwrite changes that patches/ and kernel/ got after the tree was made."""
     mark = _marked(repo)
-    if not mark and _is_edited(store):
-        raise TreeError("patches/ or kernel/ has changes that are not committed; use --force to overwrite both")
     if mark and store.kernel.is_dir() and mark[0] != stored.content_hash(store):
         raise TreeError(
             f"patches/ or kernel/ has changed since {repo.path} was made from it or exported; "
@@ -158,8 +167,10 @@ def export_tree(tree: Path, store: Store, *, force: bool = False, runner: Runner
     if not line.steps:
         raise TreeError(f"{tree} has no commits on top of its first one")
     wanted = export.exported(line, store, runner)
-    if not force and export.differing(wanted, store):
-        _guard(repo, store)
+    if differing := export.differing(wanted, store):
+        _guard_edits(store, differing)
+        if not force:
+            _guard(repo, store)
     touched = export.write(wanted, store)
     _mark(repo, store)
     return touched
