@@ -27,6 +27,7 @@ COMMANDS = {
     "bench": "measure kernels side by side",
     "report": "compare two benchmark runs, render one again, or write the pages of results",
     "footprint": "count the lines changed in the base kernel and the lines of our own",
+    "profile": "say which functions of the kernel a page's instructions go to",
     "codediff": "list the functions whose compiled code differs from mainline's",
 }
 

@@ -45,6 +45,8 @@ def vswap(*words: str) -> int:
         ["tree", "--export", "--from", "/nonexistent"],
         ["footprint", "--nonsense"],
         ["codediff", "--nonsense"],
+        ["profile", "--setup", "floppy"],
+        ["profile", "--top", "all"],
     ],
 )
 @pytest.mark.usefixtures("store")

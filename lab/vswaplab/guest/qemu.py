@@ -82,6 +82,8 @@ class Qemu:
         argv += _nodes(spec)
         if spec.icount:  # time stands still in idle
             argv += ["-icount", "shift=0,sleep=off"]
+        if spec.plugin:
+            argv += ["-plugin", ",".join(map(_value, spec.plugin))]
         for name, disk in (("swap", files.disk), ("scratch", files.scratch)):
             if disk.exists():
                 argv += [

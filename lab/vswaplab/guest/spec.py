@@ -74,6 +74,7 @@ class GuestSpec:
     with ``scratch_mounted`` a file system is made on it, and it is mounted at /scratch.
     ``nodes`` is the number of NUMA nodes, each with its part of memory and CPUs (x86_64).
     ``icount`` makes the guest's clock count instructions, one a nanosecond (x86_64, one CPU).
+    ``plugin`` is a plugin of QEMU and its arguments, "NAME=VALUE" (x86_64).
     ``on_output`` gets a stream ("out", "err") and bytes as they come.
     """
 
@@ -96,6 +97,7 @@ class GuestSpec:
     results: Path | None = None
     nodes: int = 1
     icount: bool = False
+    plugin: Sequence[str] = ()
     on_sample: Callable[[Sample], None] = _ignore_sample
     on_output: Callable[[str, bytes], None] = _ignore_output
 
@@ -141,6 +143,8 @@ class GuestSpec:
         x86_64 = self.kernel.arch == "x86_64"
         if self.icount and not (x86_64 and self.cpus_used == 1):
             raise UsageError("instructions are counted on x86_64 with one CPU only")
+        if self.plugin and not x86_64:
+            raise UsageError("a plugin of QEMU needs x86_64")
         if self.nodes != 1 and not (x86_64 and 1 <= self.nodes <= self.cpus_used):
             raise UsageError(f"bad number of NUMA nodes {self.nodes}: expected x86_64, and a CPU for each")
 
