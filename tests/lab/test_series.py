@@ -292,6 +292,17 @@ def complaints(patch: Path) -> list[str]:
     return [line.removeprefix(f"{patch}:") for line in found]
 
 
+def test_messages_are_wrapped() -> None:
+    """At the 75 columns that checkpatch asks for; trailers may be longer."""
+    long = {
+        f"{patch.name}: {line}"
+        for patch in stored.load(REAL)
+        for line in patch.mail.message.splitlines()
+        if len(line) > 75 and not re.match(r"[A-Z][\w-]+: ", line)
+    }
+    assert not long
+
+
 @pytest.mark.long
 @needs_source
 @pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
