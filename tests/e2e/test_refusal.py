@@ -159,8 +159,8 @@ def test_no_kill_before_mainlines_with_a_swapfile(boot_guest: Boot, limit: int) 
     for kernel in ("mainline", "vswap"):
         mainline = kernel == "mainline"
         result = boot_guest(
-            GROW.format(limit=limit, most=4 * limit, patience=20 + limit // 8), kernel=kernel, flavour="release",
-            mem_bytes=(limit + 160) * MIB, cpus=1, pool_percent=90,
+            GROW.format(limit=limit, most=9 * limit // 4, patience=20 + limit // 8),
+            kernel=kernel, flavour="release", mem_bytes=(limit + 160) * MIB, cpus=1, pool_percent=90,
             swap=f"file:{int(saved * 1024)}K" if mainline else "none", zswap=not mainline,
         )  # fmt: skip
         assert number(result, "code") == 137, result.output
