@@ -7,17 +7,18 @@ selected tests are built, with their progress shown, before anything runs; the f
 """
 
 import argparse
+import contextlib
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from vswaplab import progress
+from vswaplab import paths, progress
 from vswaplab.bench import kernels
 from vswaplab.build import kbuild, workloads
 from vswaplab.build.kbuild import BuiltKernel
-from vswaplab.errors import VswapError
+from vswaplab.errors import UsageError, VswapError
 
 # A shell ignores Ctrl-C in what it starts in the background, and so would the programs under test.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -45,10 +46,11 @@ FLAVOURS = ("release", "debug")  # that end-to-end tests of virtual swap's behav
 
 def machine(text: str) -> tuple[str, str]:
     """The value of --on: (arch, flavour)."""
-    arch, _, flavour = text.partition("-")
-    if arch not in ("um", "x86_64") or flavour not in FLAVOURS:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected um or x86_64, and one of {', '.join(FLAVOURS)}")
-    return arch, flavour
+    with contextlib.suppress(UsageError):
+        arch, flavour = kbuild.arch_and_flavour(text)
+        if flavour in FLAVOURS:
+            return arch, flavour
+    raise argparse.ArgumentTypeError(f"{text!r}: expected um or x86_64, and one of {', '.join(FLAVOURS)}")
 
 
 def kernel_of(config: pytest.Config, kernel: str, arch: str, flavour: str) -> tuple[str, str, str]:
@@ -120,6 +122,13 @@ def built_kernel(pytestconfig: pytest.Config) -> Callable[[str, str, str], Built
 def workload_dir() -> Path:
     """The directory with the static guest programs."""
     return workloads.build()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache; nothing a test does reaches the user's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return paths.cache_dir()
 
 
 @pytest.fixture

@@ -56,6 +56,16 @@ def check_names(kernel: str, arch: str, flavour: str) -> None:
         raise UsageError(f"the flavour {flavour} is one of x86_64 only")
 
 
+def arch_and_flavour(text: str) -> tuple[str, str]:
+    """The two of "ARCH-FLAVOUR". Raises UsageError."""
+    arch, _, flavour = text.partition("-")
+    try:
+        check_names("vswap", arch, flavour)
+    except UsageError as error:
+        raise UsageError(f"no kernel {text!r}; expected ARCH-FLAVOUR, such as um-debug: {error}") from error
+    return arch, flavour
+
+
 def compiler(runner: Runner = SYSTEM) -> str:
     """The compiler's own name and version."""
     return runner.run(["gcc", "--version"]).stdout.partition("\n")[0]

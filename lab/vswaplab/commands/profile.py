@@ -8,7 +8,6 @@ read again, others are only freed.
 """
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +17,11 @@ from rich.table import Column, Table
 from vswaplab import paths
 from vswaplab.bench import kernels, round, setup
 from vswaplab.bench.case import Case, Options
+from vswaplab.bench.document import write_json
 from vswaplab.bench.kernels import Kernel
 from vswaplab.build import config, workloads
 from vswaplab.errors import ToolError
-from vswaplab.guest import boot
+from vswaplab.guest import GuestResult, GuestSpec, boot
 from vswaplab.options import number
 from vswaplab.profile import functions, plugin
 from vswaplab.profile.functions import Function
@@ -48,14 +48,17 @@ def measured(name: str, where: str, progress: Progress) -> Profile:
     """Boot a kernel with the plugin. Raises ToolError if the guest did not do its work."""
     built = kernels.get(kernels.Choice(name, "lab"), ARCH, "bench", progress=progress)
     progress.update(f"{name}: the guest")
-    kernel, options = Kernel(built, vswap=name == "vswap"), Options(cpus=1, arch=ARCH)
-    spec = round.spec(Case("icount", where, "none"), kernel, options, workloads.build())
+    case, kernel = Case("icount", where, "none"), Kernel(built, vswap=name == "vswap")
     with paths.scratch_dir() as scratch:
         counts = scratch / "counts"
-        result = boot(replace(spec, plugin=(str(plugin.build()), f"out={counts}")))
-        if result.status != "ok" or result.exit_code != 0 or not counts.is_file():
-            why = result.error or result.output[-200:]
-            raise ToolError(f"the guest of {name} failed ({result.status}): {why}")
+        words = (str(plugin.build()), f"out={counts}")
+
+        def counted(spec: GuestSpec) -> GuestResult:
+            return boot(replace(spec, plugin=words))
+
+        outcome = round.run(case, kernel, Options(cpus=1, arch=ARCH), workloads.build(), counted)
+        if outcome.status != "ok":
+            raise ToolError(f"the guest of {name} failed ({outcome.status}): {outcome.reason}")
         with counts.open() as lines:
             found = functions.by_function(lines, functions.symbols(built.dir / "vmlinux"))
     if not found.get(PAGE, Function()).calls:
@@ -97,5 +100,5 @@ def main(args: argparse.Namespace) -> int:
             name: {function: [found.instructions, found.calls] for function, found in sorted(profile.items())}
             for name, profile in (("mainline", base), (args.kernel, ours))
         }
-        paths.write_file(args.json, f"{json.dumps(content, indent=1)}\n".encode())
+        write_json(content, args.json)
     return 0

@@ -63,16 +63,6 @@ def _trials(names: list[str] | None) -> list[Trial]:
     return found
 
 
-def _names(text: str) -> tuple[str, str]:
-    """Architecture and flavour. Raises UsageError."""
-    arch, _, flavour = text.partition("-")
-    try:
-        kbuild.check_names("vswap", arch, flavour)
-    except UsageError as error:
-        raise UsageError(f"no kernel {text!r}; expected ARCH-FLAVOUR, such as um-debug: {error}") from error
-    return arch, flavour
-
-
 def _keep_log(directory: Path, record: Record, result: GuestResult) -> Path:
     name = f"{re.sub('[ /]', '-', record.trial)}-{record.seed}-{record.arch}-{record.flavour}.log"
     directory.mkdir(parents=True, exist_ok=True)
@@ -86,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
     if args.list:
         return _list()
     trials, seconds = _trials(args.trial), parse_seconds(args.time)
-    wanted = [_names(name) for name in args.on or ["um-debug"]]
+    wanted = [kbuild.arch_and_flavour(name) for name in args.on or ["um-debug"]]
     if not any(trial.fits(*names) for trial in trials for names in wanted):
         raise UsageError("none of these trials is for any of these kernels: see vswap stress --list")
     if args.seconds < 1:
