@@ -84,6 +84,46 @@ def test_interrupted(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (ours / "proc/swaps").read_text() == left, "the child goes on"
 
 
+class Finalised:
+    """Gets a Ctrl-C where Python throws exceptions away."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+
+
+def test_no_interrupt_is_lost() -> None:
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        swapoff.run(DEVICE, twenty_seconds, del_one)
+    assert time.monotonic() - start < 10
+
+
+def del_one() -> None:
+    Finalised()
+
+
+def half_a_second(_path: str) -> int:
+    time.sleep(0.5)
+    return 0
+
+
+def twenty_seconds(_path: str) -> int:
+    time.sleep(20)
+    return 0
+
+
+def test_signals_that_are_ignored_stay_so() -> None:
+    """As by nohup: the drain goes on."""
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        code = swapoff.run(DEVICE, half_a_second, lambda: os.kill(os.getpid(), signal.SIGHUP))
+        assert code == 0
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, old)
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "text"),
     [
