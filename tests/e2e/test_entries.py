@@ -174,4 +174,5 @@ kill -9 $(pidof swapcheck); wait $pid; settle
     )
     assert number(result, "used") > 900_000 and number(result, "zero") > 900_000
     assert (result.end.slots_used, result.end.zero) == (0, 0)
-    assert result.end.metadata_bytes <= 64 << 10
+    # The array stays, 72 bytes for 512 slots; holes may have brought twice the slots into use. Tables go.
+    assert result.end.metadata_bytes <= 2 * 72 * number(result, "used") / 512 + (64 << 10)
