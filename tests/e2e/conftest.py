@@ -17,7 +17,9 @@ from vswaplab.stress import outcomes
 from vswaplab.stress.outcomes import Outcome
 
 # A test of User-Mode Linux that runs on x86-64: bytes more of memory, and how many times as long it may take.
-ELSEWHERE = {"release": (32 * MIB, 3), "coverage": (48 * MIB, 4), "debug": (384 * MIB, 12)}
+ELSEWHERE = {
+    "release": (32 * MIB, 3), "bench": (32 * MIB, 3), "coverage": (48 * MIB, 4), "debug": (384 * MIB, 12),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -63,16 +65,18 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
             more, slower = ELSEWHERE[built.flavour]
             settings["mem_bytes"] = settings.get("mem_bytes", GuestSpec.mem_bytes) + more
             settings["timeout"] *= slower
+            settings["cpus"] = max(2, settings["cpus"])
         covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
         result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
         said = f"{result.status}: {result.error}\n{result.output}\n{result.console[-4000:]}"
         assert result.status == "ok", said
         if covered:
-            take.kept(result.files, covered / arch)
+            take.kept(result.files, covered / built.arch)
         splats = [splat for splat in result.splats if not any(text in splat for text in expected)]
         assert not splats, f"{splats}\n{said}"
         if virtual and kernel == "vswap" and built.flavour == "debug":
             assert result.verify_violations == 0, said
+        assert not result.verify_violations, said
         return result
 
     return run

@@ -311,3 +311,27 @@ def test_first_slot_in_the_middle_of_swapping(boot_guest: Boot, change: str) -> 
         assert answer(result, f"{name}.json")["verified"] is True, (result.files, result.oom_kills)
     assert fields(result, "before")["vswap_alloc"] == 0 and fields(result, "after")["vswap_alloc"] > 500
     assert number(result, "verify") == 0 and nothing_is_left(result)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.parametrize(
+    "cmdline",
+    [
+        ("vswap=", "vswap.max_gb="),
+        ("vswap", "vswap.max_gb"),
+        ("vswap=ALWAYS", "vswap.max_gb=-1"),
+        ("vswap=always,never", "vswap.max_gb=18446744073709551615"),
+        ("vswap=" + "auto" * 200, "vswap.max_gb=0x10"),
+        ("vswap=\xff\x01%n", "vswap.max_gb=1e3"),
+        ("vswap=never", "vswap=auto", "vswap.max_gb=99999999999999999999", "vswap.nothing=1"),
+    ],
+    ids=str,
+)
+def test_bad_boot_parameters(boot_guest: Boot, cmdline: tuple[str, ...]) -> None:
+    """They are ignored, and the machine swaps as without them."""
+    result = boot_guest(
+        "swapcheck --size 32M --pageout --random 0 --passes 1 --json > $RESULTS/out.json; settle",
+        flavour="release", extra_cmdline=cmdline, swap="none",
+    )  # fmt: skip
+    assert answer(result, "out.json")["verified"] is True, result.output
+    assert result.end.slots_used == 0

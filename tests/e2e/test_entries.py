@@ -97,10 +97,12 @@ def test_large_folios_go_to_a_fragmented_device_in_pieces(boot_guest: Boot) -> N
     assert nothing_is_left(result)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "kernel",
-    [pytest.param(name, marks=pytest.mark.kernel(name, "x86_64", "release")) for name in ("vswap", "vswap-off")],
+    [
+        pytest.param("vswap", marks=pytest.mark.kernel("vswap", "x86_64", "release")),
+        pytest.param("vswap-off", marks=[pytest.mark.kernel("vswap-off", "x86_64", "release"), pytest.mark.long]),
+    ],
 )
 def test_hibernation_finds_room_on_the_device(boot_guest: Boot, kernel: str) -> None:
     result = boot_guest(

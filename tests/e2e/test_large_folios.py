@@ -12,13 +12,13 @@ from tests.e2e.common import MIB, Boot, answer, fields, number
 REFAULT = """
 T=/sys/kernel/mm/transparent_hugepage
 echo never > $T/enabled; echo %(shmem)s > $T/shmem_enabled
-echo always > $T/hugepages-64kB/enabled
+echo always > $T/hugepages-%(size)s/enabled; echo %(shmem)s > $T/hugepages-%(size)s/shmem_enabled
 echo 0 > /proc/sys/vm/page-cluster; %(setup)s
 group a
 in_group a swapcheck --mode %(mode)s --size 96M --zero 5 --random 0 --text 30 --passes 1 --order sequential \\
   --ready-file /run/ready --wait-file /run/go --json > $RESULTS/out.json & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
-stats() { for name in swpout zswpout swpin; do echo $name $(cat $T/hugepages-64kB/stats/$name); done; }
+stats() { for name in swpout zswpout swpin; do echo $name $(cat $T/hugepages-%(size)s/stats/$name); done; }
 for i in 1 2 3; do echo 128M > $CG/a/memory.reclaim; done 2>/dev/null
 %(between)s
 vm() { awk '/^(pgmajfault|zswpin|swpin_zero|pswpin) / { print $1, $2 }' /proc/vmstat; }
@@ -27,8 +27,20 @@ touch /run/go; wait $pid
 stats > $RESULTS/after; vm > $RESULTS/vm.after
 [ ! -e /sys/kernel/mm/vswap ] || settle
 """
-PLAIN = {"mode": "anon", "shmem": "never", "setup": ":", "between": ":"}
+PLAIN = {"mode": "anon", "shmem": "never", "size": "64kB", "setup": ":", "between": ":"}
 FOLIO = 16  # pages
+
+WRITE_BACK = """
+echo Y > $Z/shrinker_enabled
+for i in $(seq 40); do
+  echo 1M > $CG/a/memory.reclaim; sleep 0.1; grep -q 'zswpwb [0-9]\\{4\\}' /proc/vmstat && break
+done 2>/dev/null
+echo N > $Z/shrinker_enabled
+"""
+LEAVE = """
+echo 1 > /sys/kernel/debug/split_huge_pages
+swapoff $(device); echo $? > $RESULTS/swapoff; grep vswap_evacuate /proc/vmstat > $RESULTS/evacuated
+"""
 
 
 def difference(result: object, name: str) -> dict[str, int]:
@@ -79,10 +91,34 @@ def test_folios_that_are_not_in_one_place(boot_guest: Boot) -> None:
     """Pages were written back from the middle of folios: what is in zswap and on the disk is read page by page."""
     _, folios, ours = refault(
         boot_guest, "vswap",
-        between="echo Y > $Z/shrinker_enabled; for i in $(seq 40); do echo 1M > $CG/a/memory.reclaim; sleep 0.1;"
-        " grep -q 'zswpwb [0-9]\\{4\\}' /proc/vmstat && break; done 2>/dev/null; echo N > $Z/shrinker_enabled",
+        between=WRITE_BACK,
     )  # fmt: skip
     assert ours["pswpin"] > 100 and ours["zswpin"] > 1000, (folios, ours)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+@pytest.mark.parametrize("place", ["zswap", "disk", "both"])
+@pytest.mark.parametrize("size", ["64kB", "2048kB"])
+@pytest.mark.parametrize("mode", ["anon", "shm-memfd"])
+def test_the_device_goes(boot_guest: Boot, mode: str, size: str, place: str) -> None:
+    """Folios that were swapped out whole are where they were, and what was on the device is in memory again."""
+    result = boot_guest(
+        REFAULT
+        % {
+            "mode": mode, "size": size, "shmem": "always" if mode != "anon" else "never",
+            "setup": "echo always > $V/mode; echo N > $Z/enabled" if place == "disk" else ":",
+            "between": (WRITE_BACK if place == "both" else "") + LEAVE,
+        },
+        arch="x86_64", flavour="release", cpus=2, mem_bytes=384 * MIB, swap="file:256M", pool_percent=50,
+    )  # fmt: skip
+    assert answer(result, "out.json")["verified"] is True, result.output
+    whole, all_folios = fields(result, "before"), (96 << 10) // int(size.removesuffix("kB"))
+    assert whole["swpout" if place == "disk" else "zswpout"] > all_folios / 2, whole
+    evacuated = fields(result, "evacuated")["vswap_evacuate"]
+    logging.info("%s %s %s: %s, %d pages evacuated", mode, size, place, whole, evacuated)
+    assert number(result, "swapoff") == 0 and (evacuated > 500) == (place != "zswap")
+    assert (result.end.slots_used, result.end.physical) == (0, 0)
 
 
 @pytest.mark.long

@@ -313,3 +313,41 @@ def test_latency_while_writing_back(tmp_path: Path) -> None:
     logging.info("%s", figures)
     for row in rows:
         assert row["verdict"] != "worse" and row["ratio"] <= 1.1, figures
+
+
+# One group has its data in zswap, the other on a device that suddenly has errors only.
+VANISHES = (
+    PRELUDE
+    + """
+swap_on gone "linear @ 0"
+group zswapped; echo 0 > $CG/zswapped/memory.zswap.writeback
+group written; echo 0 > $CG/written/memory.zswap.max
+for g in zswapped written; do
+  in_group $g swapcheck --size 24M --text 30 --random 0 --reclaim --passes 2 --rewrite 20 \\
+    --ready-file /run/ready-$g --wait-file /run/go-$g --json > $RESULTS/$g.json & eval $g=$!
+done
+while [ ! -e /run/ready-zswapped ] || [ ! -e /run/ready-written ]; do sleep 0.1; done
+echo $(($(used) / 4)) > $RESULTS/used
+dmsetup suspend --noudevsync gone
+echo "0 $(cat /sys/block/dm-0/size) error" | dmsetup load gone && dmsetup resume --noudevsync --noudevrules gone
+touch /run/go-zswapped; wait $zswapped; echo $? > $RESULTS/zswapped
+in_group written swapcheck --size 16M --random 0 --pageout --passes 1 --json > $RESULTS/more.json
+touch /run/go-written; wait $written; echo $? > $RESULTS/written
+verify > $RESULTS/verify; swap_off; verify >> $RESULTS/verify
+settle
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_device_vanishes(boot_guest: Boot) -> None:
+    """Who has data in zswap, or can stay in memory, loses nothing; who reads what was there is killed."""
+    result = boot_guest(
+        VANISHES, mem_bytes=192 * MIB, swap="file:128M", pool_percent=50, cpus=2, mode="always",
+        expected=["Write-error on swap-device", "Read-error on swap-device"],
+    )  # fmt: skip
+    assert number(result, "used") > 4000 and number(result, "swapoff") == 0, result.output
+    assert number(result, "zswapped") == 0 and answer(result, "zswapped.json")["verified"] is True
+    assert answer(result, "more.json")["verified"] is True, result.output
+    assert number(result, "written") != 0 and set(result.files["verify"].split()) == {"0"}
+    assert (result.end.slots_used, result.end.physical) == (0, 0)

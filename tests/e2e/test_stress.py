@@ -2,10 +2,13 @@
 """The trials of "vswap stress", a few seconds each; all of them, and on x86-64, take minutes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from vswaplab.build.kbuild import BuiltKernel
+from vswaplab.coverage import take
+from vswaplab.guest import GuestResult, GuestSpec, boot
 from vswaplab.stress import campaign
 from vswaplab.stress.trial import TRIALS, by_name
 
@@ -25,11 +28,28 @@ DONE = {
 SHORT = ("everything",)  # the others take minutes on a busy host
 
 
-def run(name: str, kernel: BuiltKernel, seconds: float) -> None:
-    """One guest, which must have verified pages, done what it is for, and found nothing."""
+Run = Callable[[str, BuiltKernel, float], None]
+
+
+@pytest.fixture
+def run(pytestconfig: pytest.Config) -> Run:
+    """run(trial, kernel, seconds): one guest, as judged() wants it; what its kernel counted is kept."""
+
+    def covered(spec: GuestSpec) -> GuestResult:
+        result = boot(replace(spec, script=take.wrapped(spec.script)))
+        take.kept(result.files, pytestconfig.getoption("coverage") / spec.kernel.arch)
+        return result
+
+    return lambda name, kernel, seconds: judged(
+        name, kernel, seconds, covered if kernel.flavour == "coverage" else boot
+    )
+
+
+def judged(name: str, kernel: BuiltKernel, seconds: float, how: campaign.Boot) -> None:
+    """It must have verified pages, done what it is for, and found nothing."""
     trial = by_name(name)
     assert trial is not None
-    record, result = campaign.one(trial, kernel, "", 1, seconds)
+    record, result = campaign.one(trial, kernel, "", 1, seconds, boot=how)
     assert record.problems == (), f"{record}\n{result.output}\n{result.console[-3000:]}"
     assert record.checks > 10_000
     assert DONE.get(name, set()) <= {name for name, count in record.done.items() if count}, record.done
@@ -37,7 +57,7 @@ def run(name: str, kernel: BuiltKernel, seconds: float) -> None:
 
 @pytest.mark.kernel("vswap", "um", "debug")
 @pytest.mark.parametrize("name", SHORT)
-def test_for_some_seconds(built_kernel: Callable[[str, str, str], BuiltKernel], name: str) -> None:
+def test_for_some_seconds(built_kernel: Callable[[str, str, str], BuiltKernel], name: str, run: Run) -> None:
     run(name, built_kernel("vswap", "um", "debug"), 12)
 
 
@@ -52,6 +72,6 @@ def test_for_some_seconds(built_kernel: Callable[[str, str, str], BuiltKernel], 
     ],
 )
 def test_for_a_minute(
-    built_kernel: Callable[[str, str, str], BuiltKernel], arch: str, flavour: str, name: str
+    built_kernel: Callable[[str, str, str], BuiltKernel], arch: str, flavour: str, name: str, run: Run
 ) -> None:
     run(name, built_kernel("vswap", arch, flavour), 60)

@@ -13,6 +13,9 @@ _OFFLINE = tuple(
     f"page dumped because: {why}" for why in ("isolation failed", "migration failure", "unmovable page")
 )
 
+# How many nodes of memory a guest may have, where the kernel knows of such
+_NODES = {("x86_64", "rt"): (2,), ("x86_64", "debug"): (1, 2)}
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -36,7 +39,7 @@ class Trial:
     killed: bool = False
     expected: Sequence[str] = ()
     architectures: Sequence[str] = ("um", "x86_64")
-    flavours: Sequence[str] = ("release", "debug", "minimal", "preempt", "rt", "kcsan")
+    flavours: Sequence[str] = ("release", "bench", "debug", "minimal", "preempt", "rt", "kcsan")
     cmdline: Sequence[str] = ()
 
     def fits(self, arch: str, flavour: str) -> bool:
@@ -52,17 +55,17 @@ class Trial:
         return {
             "mem_bytes": rng.choice(memory) * _MIB,
             "cpus": 1 if flavour == "minimal" else rng.randrange(2, most + 1),
-            "nodes": 2 if flavour == "rt" else 1,
             "swap": swap,
             "mode": rng.choice(("auto", "auto", "always")),
             "pool_percent": 80 if swap == "none" else rng.choice(self.pools),
             "compressor": rng.choice(("lzo", "lz4", "zstd")),
+            "nodes": rng.choice(_NODES.get((arch, flavour), (1,))),
             "extra_cmdline": tuple(self.cmdline),
         }
 
 
 DEBUG = ("debug",)
-WITH_GROUPS = ("release", "debug", "preempt", "rt", "kcsan")
+WITH_GROUPS = ("release", "bench", "debug", "preempt", "rt", "kcsan")
 TRIALS = (
     Trial(
         "pressure", "Nothing but more data than memory: swapcheck's modes, mixtures of pages.",
@@ -86,20 +89,21 @@ TRIALS = (
     ),
     Trial(
         "folios", "Orders of anonymous and shmem folios change, from 16 KB to 2 MB.",
-        ("folios", "groups"), architectures=("x86_64",), flavours=("release", "debug", "kcsan"),
+        ("folios", "groups"), architectures=("x86_64",), flavours=("release", "bench", "debug", "kcsan"),
     ),
     Trial(
         "hot-plug", "CPUs and blocks of memory go offline and come back.",
-        ("cpus", "memory", "groups"), architectures=("x86_64",), flavours=("release", "debug", "preempt", "kcsan"),
+        ("cpus", "memory", "groups"), architectures=("x86_64",), flavours=WITH_GROUPS,
         memory=(640, 768), expected=_OFFLINE, cmdline=("movablecore=384M",),
     ),
     Trial(
-        "allocations fail", "1 to 30 % of the workers' allocations fail (failslab, fail_page_alloc).",
+        "allocations fail",
+        "1 to 30 % of allocations of workers, kswapd and virtual swap's work fail (failslab, fail_page_alloc).",
         ("allocations", "groups"), killed=True, flavours=DEBUG,
     ),
     Trial(
-        "I/O errors", "5 to 20 % of the requests of the swap device fail (fail_make_request).",
-        ("requests", "groups"), swaps=("file:128M", "file:512M"), pools=(3,), killed=True, flavours=DEBUG,
+        "I/O errors", "5 to 50 % of the requests of the swap device fail (fail_make_request).",
+        ("requests", "groups"), swaps=("file:128M", "file:512M"), pools=(1, 3), killed=True, flavours=DEBUG,
         expected=("Read-error on swap-device", "Write-error on swap-device"),
     ),
     Trial(

@@ -24,12 +24,13 @@ MODES = (
 _NOTES = 20  # failures that are reported
 _WRONG = b"differs from byte"  # what swapcheck prints of a page with wrong content
 
-# In the group if there is one, and with allocations that may fail if they are to; then the program.
+_GROWN = 512  # pages in memory, or twice what the program itself has: it has got past its start
+
+# In the group if there is one; then the program.
 _ENTER = """
 echo 0 > /proc/self/oom_score_adj
 [ -z "$1" ] || echo 0 > "$1/cgroup.procs"
-[ -z "$2" ] || echo 1 > /proc/self/make-it-fail
-shift 2; exec "$@"
+shift; exec "$@"
 """
 
 
@@ -42,6 +43,7 @@ class Worker:
     group: str
     report: Path
     said: Path
+    fails: bool = False  # do its allocations fail?
 
 
 def arguments(rng: random.Random, megabytes: int) -> list[str]:
@@ -65,15 +67,23 @@ def arguments(rng: random.Random, megabytes: int) -> list[str]:
     return argv + (["--hugepage"] if rng.random() < 0.3 and THP.exists() else [])
 
 
-def started(argv: Sequence[str], name: str, group: Path | None, injected: bool = False) -> Worker:
-    """A worker with a session of its own, so that it can be killed with its children. Raises OSError."""
+def started(argv: Sequence[str], name: str, group: Path | None) -> Worker:
+    """A worker with a session of its own, so that it can be killed with its children."""
     report, said = Path(f"/run/{name}.json"), Path(f"/run/{name}.out")
     whole = [*argv, f"--json={report}"]
     where = str(group) if group is not None and group.exists() else ""
-    enter = ["sh", "-c", _ENTER, "sh", where, "1" if injected else ""]
+    enter = ["sh", "-c", _ENTER, "sh", where]
     with said.open("wb") as output:
         process = subprocess.Popen([*enter, *whole], stdout=output, stderr=output, start_new_session=True)
     return Worker(process, whole, where, report, said)
+
+
+def let_fail(worker: Worker) -> None:
+    """Let its allocations fail from now on, if it has much of its memory: one that cannot start swaps nothing."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        process = Path(f"/proc/{worker.process.pid}")
+        if int((process / "statm").read_text().split()[1]) >= _GROWN:
+            worker.fails = write(process / "make-it-fail", 1)
 
 
 def kill(worker: Worker) -> None:
@@ -117,14 +127,7 @@ class Crowd:
     def _start(self) -> None:
         self._started += 1
         argv = arguments(self._rng, self._each)
-        try:
-            worker = started(argv, f"worker{self._started}", self._rng.choice(self._groups), self._injected)
-        except OSError:
-            if not self._injected:
-                raise
-            self.ends["not started"] += 1
-            return
-        self._running.append(worker)
+        self._running.append(started(argv, f"worker{self._started}", self._rng.choice(self._groups)))
 
     def _take(self, worker: Worker) -> None:
         found = outcome(worker)
@@ -142,6 +145,8 @@ class Crowd:
             if worker.process.poll() is not None:
                 self._running.remove(worker)
                 self._take(worker)
+            elif self._injected and not worker.fails:
+                let_fail(worker)
         for _ in range(self._number - len(self._running)):
             self._start()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Swap devices that come, go and fail."""
 
+import contextlib
 import ctypes
 import os
 import random
@@ -90,16 +91,42 @@ class Injection(Disturber):
             self.done[f"{self.name} faults"] = self.MANY - int((self.directory / "times").read_text())
 
 
-class SlabFails(Injection):
-    """kmalloc() and caches fail for the workers and for what reclaims on their behalf."""
+class AllocationsFail(Injection):
+    """Allocations of the workers fail, of kswapd, and of what works for virtual swap in the background."""
+
+    def _threads(self) -> list[Path]:
+        """The directories of kswapd's threads, and of those whose present or last work is virtual swap's."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/comm"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                name = path.read_text().strip()
+                if name.startswith("kswapd") or (name.startswith("kworker/") and name.endswith("vswap")):
+                    found.append(path.parent)
+        return found
+
+    def step(self) -> None:
+        """Let the threads' allocations fail as well."""
+        super().step()
+        for thread in self._threads():
+            write(thread / "make-it-fail", 1)
+
+    def undo(self) -> None:
+        """For nobody any longer."""
+        super().undo()
+        for thread in self._threads():
+            write(thread / "make-it-fail", 0)
+
+
+class SlabFails(AllocationsFail):
+    """kmalloc() and caches fail."""
 
     name = "failslab"
     directory = Path("/sys/kernel/debug/failslab")
     settings = {"task-filter": "Y", "ignore-gfp-wait": "N"}
 
 
-class PagesFail(Injection):
-    """The page allocator fails for the workers, for zswap's pool and for the pages of user space as well."""
+class PagesFail(AllocationsFail):
+    """The page allocator fails, for zswap's pool and for the pages of user space as well."""
 
     name = "fail_page_alloc"
     directory = Path("/sys/kernel/debug/fail_page_alloc")
@@ -111,7 +138,7 @@ class RequestsFail(Injection):
 
     name = "fail_make_request"
     directory = Path("/sys/kernel/debug/fail_make_request")
-    percent = (0, 0, 5, 20)
+    percent = (0, 5, 20, 50)
 
     def start(self) -> None:
         """Requests of the devices only."""
