@@ -43,8 +43,9 @@ GOOD = {
         {
             "time.json": TIME,
             "out.json": '{"verified": true, "bytes": 409600, "swapped_bytes": 409600, "check_seconds": 0.5}',
+            "faults": "pgmajfault 7\npgmajfault 57\n",
         },
-        {"reclaim": 2.0, "refault": 0.5, "refault rate": 200.0},
+        {"reclaim": 2.0, "refault": 0.5, "refault rate": 200.0, "major faults": 0.5},
     ),
     "tmpfs": (
         {"out.json": '{"verified": true, "write_mb_s": 2.5, "read_mb_s": 5, "remove_us": 6}'},

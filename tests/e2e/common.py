@@ -76,8 +76,8 @@ echo +memory > $CG/cgroup.subtree_control 2>/dev/null
 group() { mkdir -p $CG/$1; }
 in_group() { g=$1; shift; ( echo 0 > $CG/$g/cgroup.procs && exec "$@" ); }
 keep() { cat "$2" > $RESULTS/$1; }
-# Kernels without virtual swap have no invariants, and their slots in use are the device's.
-verify() { if [ -e $V ]; then cat /sys/kernel/debug/vswap/verify; else echo 0; fi; }
+# Only debug kernels with virtual swap check its invariants. Without it, slots in use are the device's.
+verify() { if [ -e /sys/kernel/debug/vswap/verify ]; then cat /sys/kernel/debug/vswap/verify; else echo 0; fi; }
 slots() { if [ -e $V ]; then cat $V/slots_used; else echo $(($(used) / 4)); fi; }
 # The swap device (the first, if there are several), and how much of it is in use, in KB.
 device() { awk 'NR == 2 { print $1 }' /proc/swaps; }

@@ -48,7 +48,7 @@ grep -E 'zswpout|pswpout' /proc/vmstat > $RESULTS/vmstat
     assert number(result, "said") == 1
     assert answer(result, "out.json")["verified"] is True and answer(result, "more.json")["verified"] is True
     assert fields(result, "vmstat")["zswpout"] > 1000 and fields(result, "vmstat")["pswpout"] > 100
-    assert len(result.files["offs"]) > 2
+    assert len(result.files["offs"]) >= 2
     assert result.swapoff_error is None and result.peak.metadata_bytes == 0
 
 

@@ -2,7 +2,8 @@
 """Runs in the guest: how much one group gets done while another one does its worst.
 
 The first group, the bystander, has more data than its limit and touches it page by page in random order.
-Beside it, one after the other, are neighbours in groups of their own. Uses Python's standard library only.
+Beside it, one after the other, are neighbours in groups of their own. The limits of all of them must hold, and
+nothing of the bystander may be killed. Uses Python's standard library only.
 
     python3 isolation.py TOUCHES RESULT.json
 """
@@ -26,6 +27,9 @@ CGROUP = Path("/sys/fs/cgroup")
 LIMIT = 24 * MB  # of the bystander, and of each neighbour
 DATA = 36 * MB  # of the bystander
 WARM_UP = 1000  # touches before those that count
+# A limit of memory counts pages in batches and lets a charge through that cannot wait; one of zswap is asked for
+# once a folio, and each group's neighbours may store at the same time.
+SLACK = MB
 MCL_CURRENT, MCL_FUTURE = 1, 2
 
 Ready = Callable[[], object]  # to be called when the neighbour does what it is for
@@ -51,6 +55,15 @@ def enter(name: str, limits: dict[str, str] | None = None) -> None:
     for file, value in {"memory.max": str(LIMIT), **(limits or {})}.items():
         (group / file).write_text(value)
     (group / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def hold(group: Path) -> None:
+    """Raises RuntimeError if the group went beyond its memory.max or memory.swap.max, or is beyond zswap.max."""
+    for used, limit in (("memory.peak", "memory.max"), ("memory.swap.peak", "memory.swap.max"),
+                        ("memory.zswap.current", "memory.zswap.max")):  # fmt: skip
+        most, now = (group / limit).read_text().strip(), int((group / used).read_text())
+        if most != "max" and now > int(most) + SLACK:
+            raise RuntimeError(f"{group.name}: {used} is {now}, {limit} is {most}")
 
 
 class Bystander:
@@ -159,13 +172,44 @@ def forks(group: str, ready: Ready) -> None:
         os.waitpid(child, 0)
 
 
-def at_swap_limit(group: str, ready: Ready) -> None:
-    """Data that may take next to nothing of a device, and nothing of zswap."""
-    enter(group, {"memory.swap.max": str(MB), "memory.zswap.max": "0"})
+def limited(group: str, ready: Ready, limits: dict[str, str]) -> None:
+    """Data that compresses, as much as the limit of memory, written again and again."""
+    enter(group, limits)
     region = memory(LIMIT)
     ready()
     while True:
         fill(region, 1024)
+
+
+def at_swap_limit(group: str, ready: Ready) -> None:
+    """Data that may take next to nothing of a device, and nothing of zswap."""
+    limited(group, ready, {"memory.swap.max": str(MB), "memory.zswap.max": "0"})
+
+
+def at_zswap_limit(group: str, ready: Ready) -> None:
+    """Data of which zswap may keep next to nothing."""
+    limited(group, ready, {"memory.high": str(LIMIT // 2), "memory.zswap.max": str(MB)})
+
+
+def at_high(group: str, ready: Ready) -> None:
+    """Data that may be twice what memory.high has the group keep."""
+    limited(group, ready, {"memory.high": str(LIMIT // 2)})
+
+
+def full_device(group: str, ready: Ready) -> None:
+    """Random data on all of the device but what the bystander may need. Without a device, as incompressible."""
+    total = next(
+        int(line.split()[1]) << 10 for line in Path("/proc/meminfo").open() if line.startswith("SwapTotal:")
+    )
+    if not total:
+        incompressible(group, ready)
+    share = total - DATA - SLACK
+    enter(group, {"memory.swap.max": str(share), "memory.zswap.max": "0"})
+    region = memory(share + LIMIT // 2)
+    fill(region, PAGE - 8)
+    ready()
+    while True:
+        fill(region, PAGE - 8)
 
 
 def moves(group: str, ready: Ready) -> None:
@@ -194,6 +238,9 @@ KINDS: dict[str, Neighbour | None] = {
     "zeroes in tmpfs": tmpfs,
     "forks": forks,
     "at swap.max": at_swap_limit,
+    "at zswap.max": at_zswap_limit,
+    "at memory.high": at_high,
+    "full device": full_device,
     "moves": moves,
     "killed": short_lived,  # and started again, all the time
 }
@@ -229,10 +276,11 @@ class Beside:
             os.waitpid(child, 0)
 
     def end(self) -> None:
-        """All of its processes and groups."""
+        """All of its processes and groups. Raises RuntimeError for a limit that did not hold."""
         os.killpg(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         for group in CGROUP.glob(f"{self._group}*"):
+            hold(group)
             (group / "cgroup.kill").write_text("1")
             while (group / "cgroup.procs").read_text():
                 time.sleep(0.01)
@@ -251,6 +299,7 @@ def main(count: int, output: Path) -> None:
         times, seconds = bystander.touch(count)
         if beside:
             beside.end()
+        hold(CGROUP / "bystander")
         times.sort()
         found[name] = {"touches": count / seconds, "p99": times[count * 99 // 100] / 1000}
     output.write_text(json.dumps({"verified": True, "found": found}))

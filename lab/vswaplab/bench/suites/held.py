@@ -102,13 +102,16 @@ class Refault(Suite):
         Metric("reclaim", "s"),
         Metric("refault", "s"),
         Metric("refault rate", "pages/s", lower_is_better=False),
+        Metric("major faults", "1/page"),
     )
     times = 0.5
+    first = ""  # shell text that runs first
 
     def script(self, room: Room) -> str:
         """In the group with the limit, or in one without."""
         size = self.working_set(room)
         return f"""
+{self.first}
 group=${{CG:-/sys/fs/cgroup/bench}}
 [ -d $group ] || mkdir $group || fail "no control group"
 grouped() {{ ( echo 0 > $group/cgroup.procs && exec "$@" ); }}
@@ -122,7 +125,9 @@ END
 {_hold("grouped", size, "--stay")}
 begin
 stopwatch --json=$RESULTS/time.json -- sh /run/reclaim $group
+grep pgmajfault /proc/vmstat > $RESULTS/faults
 {_RELEASE}finish
+grep pgmajfault /proc/vmstat >> $RESULTS/faults
 """
 
     def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
@@ -132,7 +137,24 @@ stopwatch --json=$RESULTS/time.json -- sh /run/reclaim $group
         if out < size * (1 - 2 * RESIDENT):
             raise Unverified(f"memory.reclaim swapped out {out >> 20} of {size >> 20} MB")
         seconds = found["check_seconds"]
-        return {"reclaim": reclaim, "refault": seconds, "refault rate": out / 4096 / seconds}
+        before, after = (int(line.split()[1]) for line in files["faults"].splitlines())
+        return {
+            "reclaim": reclaim,
+            "refault": seconds,
+            "refault rate": out / 4096 / seconds,
+            "major faults": (after - before) / (out / 4096),
+        }
 
 
-SUITES = (Swapoff(), LeftOver(), Refault())
+class LargeRefault(Refault):
+    """Published with folios of 64 KB: swapped out whole, and, where the kernel can do that, read back whole."""
+
+    name = "refault-64k"
+    summary = "the same with folios of 64 KB (x86_64)"
+    arches = ("x86_64",)
+    first = """echo always > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled ||
+  fail "this kernel has no folios of 64 KB"
+"""
+
+
+SUITES = (Swapoff(), LeftOver(), Refault(), LargeRefault())
