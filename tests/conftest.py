@@ -8,17 +8,21 @@ selected tests are built, with their progress shown, before anything runs; the f
 
 import argparse
 import contextlib
+import datetime
 import signal
+import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from vswaplab import paths, progress
-from vswaplab.bench import kernels
+from vswaplab.bench import kernels, sources
 from vswaplab.build import kbuild, workloads
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError, VswapError
+from vswaplab.stress import tally
 
 # A shell ignores Ctrl-C in what it starts in the background, and so would the programs under test.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -39,6 +43,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--outcomes", type=Path, metavar="FILE", help="add what suites of others come to to this JSON file"
     )
+    parser.addoption(
+        "--tally", type=Path, metavar="FILE", help="add what this run of the tests comes to to this JSON file"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("tally") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Counted(config), "counted")
 
 
 FLAVOURS = ("release", "debug")  # that end-to-end tests of virtual swap's behaviour ask for
@@ -111,6 +123,41 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     built = session.config.getoption("build_only") and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
     if built:
         session.exitstatus = pytest.ExitCode.OK
+
+
+class Counted:
+    """Counts tests as they end, and the pages that their guests verified; the option --tally."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._start = time.monotonic()
+        self._ended: Counter[str] = Counter()
+        self._lost: set[str] = set()
+        self._pages = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One for each phase of a test; a test that is skipped has no call."""
+        if report.failed:
+            self._lost.add(report.nodeid.removeprefix("tests/"))
+        elif report.when == "call" or report.skipped:
+            self._ended[report.outcome] += 1
+        if report.when == "teardown":
+            self._pages += sum(int(str(value)) for name, value in report.user_properties if name == "pages")
+
+    def pytest_sessionfinish(self) -> None:
+        """Interrupted runs are not kept."""
+        config = self._config
+        if config.getoption("build_only") or config.getoption("collectonly"):
+            return
+        seconds = round(time.monotonic() - self._start, 1)
+        on = config.getoption("on")
+        tests = " ".join([*(["--long"] if config.getoption("--long") else []), *config.args])
+        run = tally.Tally(
+            tests, "-".join(on) if on else "as marked", self._ended["passed"], self._ended["skipped"],
+            sorted(self._lost), self._pages, seconds, sources.of_lab("vswap")[:12],
+            datetime.date.today().isoformat(),
+        )  # fmt: skip
+        tally.add(config.getoption("tally"), run)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,8 @@
 """Boot a guest for an end-to-end test, and accept no complaint of its kernel."""
 
 import datetime
-from collections.abc import Callable, Sequence, Set
+import re
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any
 
 import pytest
@@ -20,6 +21,18 @@ from vswaplab.stress.outcomes import Outcome
 ELSEWHERE = {
     "release": (32 * MIB, 3), "bench": (32 * MIB, 3), "coverage": (48 * MIB, 4), "debug": (384 * MIB, 12),
 }  # fmt: skip
+
+
+CHECKS = re.compile(r'"checks": *(\d+)')  # in what swapcheck reports of each mode
+_pages = [0]  # that guests of the test that is running have verified
+
+
+@pytest.fixture(autouse=True)
+def count_pages(record_property: Callable[[str, object], None]) -> Iterator[None]:
+    """For the option --tally."""
+    _pages[0] = 0
+    yield
+    record_property("pages", _pages[0])
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +83,7 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
         result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
         said = f"{result.status}: {result.error}\n{result.output}\n{result.console[-4000:]}"
         assert result.status == "ok", said
+        _pages[0] += sum(int(found) for text in result.files.values() for found in CHECKS.findall(text))
         if covered:
             take.kept(result.files, covered / built.arch)
         splats = [splat for splat in result.splats if not any(text in splat for text in expected)]

@@ -3,6 +3,7 @@
 
 trials/*.json    what "vswap stress" recorded
 suites.json      what tests of others came to: "vswap test --suite NAME --outcomes FILE"
+tests.json       what runs of our own tests came to: "vswap test --tally FILE"
 coverage.json    "vswap coverage --json"
 found.toml       defects that were found
 """
@@ -18,7 +19,7 @@ import jinja2
 
 from vswaplab.coverage.lines import Covered
 from vswaplab.errors import UsageError
-from vswaplab.stress import outcomes
+from vswaplab.stress import outcomes, tally
 from vswaplab.stress.record import Record, Sum, added, read
 from vswaplab.stress.trial import TRIALS, by_name
 from vswaplab.units import format_seconds
@@ -26,7 +27,7 @@ from vswaplab.units import format_seconds
 PAGE = Path("docs/reliability.md")
 DATA = Path("docs/reliability")
 RECORDS, FOUND = DATA / "trials", DATA / "found.toml"
-SUITES, COVERAGE = DATA / "suites.json", DATA / "coverage.json"
+SUITES, TESTS, COVERAGE = DATA / "suites.json", DATA / "tests.json", DATA / "coverage.json"
 COMMAND = "./vswap report --reliability"
 
 
@@ -81,6 +82,7 @@ def page(root: Path) -> str:
         ],
         bad=[record for record in found if record.problems],
         suites=outcomes.read(root / SUITES),
+        tests=[(run, format_seconds(run.seconds)) for run in tally.read(root / TESTS)],
         coverage=_coverage(root / COVERAGE),
         defects=tomllib.loads((root / FOUND).read_text())["defect"],
     )
