@@ -43,9 +43,10 @@ def test_pytest_counts(tmp_path: Path) -> None:
         "def test_bad(): assert False\n"
     )
     top, file = paths.repo_root(), tmp_path / "tests.json"
-    argv: list[str | Path] = [sys.executable, "-m", "pytest", "-n2", "-q", "-p", "no:cacheprovider",
-                              "-c", top / "pyproject.toml", f"--confcutdir={top}", "-p", "tests.conftest", "--tally", file,
-                              tmp_path / "test_it.py"]  # fmt: skip
+    argv: list[str | Path] = [
+        *(sys.executable, "-m", "pytest", "-n2", "-q", "-p", "no:cacheprovider", "-c", top / "pyproject.toml"),
+        *(f"--confcutdir={top}", "-p", "tests.conftest", "--tally", file, tmp_path / "test_it.py"),
+    ]
     done = subprocess.run(argv, cwd=top, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     (run,) = tally.read(file)
