@@ -75,17 +75,22 @@ def kernel_of(config: pytest.Config, kernel: str, arch: str, flavour: str) -> tu
     return kernel, arch, "coverage" if config.getoption("coverage") and kernel == "vswap" else flavour
 
 
-def runs_elsewhere(item: pytest.Item) -> bool:
-    """Whether it is an end-to-end test that asks for kernels which --on replaces, and for no others."""
-    marks = [mark.args for mark in item.iter_markers("kernel")]
-    wanted = bool(marks) and all(arch == "um" and flavour in FLAVOURS for _kernel, arch, flavour in marks)
-    return wanted and "e2e" in item.path.parts
+def runs_elsewhere(item: pytest.Item, flavour: str) -> bool:
+    """Whether it is an end-to-end test that asks for kernels which --on replaces, and for no others.
+
+    A test whose mark says checkers=True is about what debug kernels have: KUnit, or failing allocations.
+    """
+    marks = list(item.iter_markers("kernel"))
+    wanted = bool(marks) and all(arch == "um" and asked in FLAVOURS for _, arch, asked in (m.args for m in marks))
+    able = flavour == "debug" or not any(mark.kwargs.get("checkers") for mark in marks)
+    return wanted and able and "e2e" in item.path.parts
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("on"):
-        config.hook.pytest_deselected(items=[item for item in items if not runs_elsewhere(item)])
-        items[:] = [item for item in items if runs_elsewhere(item)]
+        flavour = config.getoption("on")[1]
+        config.hook.pytest_deselected(items=[item for item in items if not runs_elsewhere(item, flavour)])
+        items[:] = [item for item in items if runs_elsewhere(item, flavour)]
     if config.getoption("--long"):
         return
     skip = pytest.mark.skip(reason="takes minutes: make test-long")

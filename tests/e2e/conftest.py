@@ -19,7 +19,7 @@ from vswaplab.stress.outcomes import Outcome
 
 # A test of User-Mode Linux that runs on x86-64: bytes more of memory, and how many times as long it may take.
 ELSEWHERE = {
-    "release": (32 * MIB, 3), "bench": (32 * MIB, 3), "coverage": (48 * MIB, 4), "debug": (384 * MIB, 12),
+    "release": (8 * MIB, 3), "bench": (8 * MIB, 3), "coverage": (48 * MIB, 4), "debug": (384 * MIB, 12),
 }  # fmt: skip
 
 

@@ -183,6 +183,7 @@ finish; left
 
 # The same is to be seen without virtual swap.
 OFF = pytest.mark.kernel("vswap-off", "um", "debug")
+FAULTS = pytest.mark.kernel("vswap", "um", "debug", checkers=True)
 
 ERRORS = (
     SWAPOFF
@@ -197,6 +198,7 @@ errors() { dmesg | grep -ci "$1.error on swap"; }
 )
 
 
+@FAULTS
 @pytest.mark.parametrize("kernel", ["vswap", pytest.param("vswap-off", marks=OFF)])
 def test_write_errors(boot_guest: Boot, kernel: str) -> None:
     """A page that could not be written stays in memory, and is written again later."""
@@ -224,6 +226,7 @@ touch /run/go; wait $pid; settle
     assert (result.end.slots_used, result.end.physical) == (0, 0)
 
 
+@FAULTS
 @pytest.mark.parametrize(
     ("kernel", "swapoff"),
     [("vswap", False), ("vswap", True), pytest.param("vswap-off", False, marks=OFF)],

@@ -5,12 +5,12 @@ import pytest
 
 from tests.e2e.common import MIB, Boot, answer, number
 
-pytestmark = pytest.mark.kernel("vswap", "um", "debug")
+pytestmark = pytest.mark.kernel("vswap", "um", "debug", checkers=True)
 
 # Only allocations of the program and what reclaims for it, without sleeping: tables, zswap objects.
 SCRIPT = """
 F=/sys/kernel/debug/%s
-echo 1 > $F/task-filter; echo 0 > $F/verbose; echo 1 > $F/interval; echo -1 > $F/times
+echo 1 > $F/task-filter; echo 0 > $F/verbose; echo 1 > $F/interval; echo 1000000 > $F/times
 [ -e $F/min-order ] && echo 0 > $F/min-order
 echo %d > $F/probability
 group a; echo 16M > $CG/a/memory.max
@@ -21,6 +21,7 @@ exec swapcheck --mode anon,munmap,churn --size 28M --seconds 4 --zero 10 --rando
 EOF
 in_group a sh /run/job > $RESULTS/out.json
 echo 0 > $F/probability
+echo $((1000000 - $(cat $F/times))) > $RESULTS/faults
 verify > $RESULTS/verify
 settle
 """
@@ -33,5 +34,6 @@ def test_failing_allocations(boot_guest: Boot, kind: str, percent: int) -> None:
     result = boot_guest(SCRIPT % (kind, percent), mem_bytes=300 * MIB, cpus=2)
     report = answer(result, "out.json")
     assert report["verified"] is True, report
+    assert number(result, "faults") > 100
     assert number(result, "verify") == 0
     assert result.end.slots_used == 0

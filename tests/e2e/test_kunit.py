@@ -8,7 +8,7 @@ from vswaplab.guest import ktap
 from vswaplab.tree import buildtree
 
 ARCHES = [
-    pytest.param("um", marks=pytest.mark.kernel("vswap", "um", "debug")),
+    pytest.param("um", marks=pytest.mark.kernel("vswap", "um", "debug", checkers=True)),
     # Orders above 0 exist there only.
     pytest.param("x86_64", marks=[pytest.mark.long, pytest.mark.kernel("vswap", "x86_64", "debug")]),
 ]

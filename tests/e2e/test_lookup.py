@@ -19,17 +19,18 @@ def shape(kernel: BuiltKernel, function: str) -> list[str]:
     The size of a cluster's header, which we enlarge, is a factor there, so that the instructions
     that multiply differ, and the registers with them.
     """
-    command = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(kernel.image)]
+    command = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(kernel.dir / "vmlinux.unstripped")]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = []
     for line in said.splitlines():
-        if not re.match(r"\s+[0-9a-f]+:\t", line):
+        if not re.match(r"\s*[0-9a-f]+:\t", line):
             continue
         opcode, _, operands = line.split("\t", 1)[1].partition(" ")
         if opcode.startswith(("j", "call", "cmov", "cmp", "test", "lock", "ret")):
             found.append(opcode)
         if not opcode.startswith(("lea", "nop", "xchg")) and (memory := MEMORY.search(operands)):
-            found.append(re.sub(r"%\w+", "R", memory[0]))
+            place = "(%rip)" if memory[0].endswith("(%rip)") else memory[0]  # a variable is elsewhere
+            found.append(re.sub(r"%\w+", "R", place))
     return found
 
 

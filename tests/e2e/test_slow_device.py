@@ -219,7 +219,7 @@ kill -CONT $(cat $CG/a/cgroup.procs); touch /run/go; wait $pid; settle
 )
 
 
-@pytest.mark.kernel("vswap", "um", "debug")
+@pytest.mark.kernel("vswap", "um", "debug", checkers=True)
 @pytest.mark.parametrize("percent", [100, 40])
 def test_what_cannot_be_written_stays_in_zswap(boot_guest: Boot, percent: int) -> None:
     """Writeback under write errors; when the device works again, it is written."""

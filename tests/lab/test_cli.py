@@ -284,6 +284,8 @@ def test_moved(): pass
 def test_has_both(): pass
 @pytest.mark.kernel("vswap", "um", "bench")
 def test_measures(): pass
+@pytest.mark.kernel("vswap", "um", "debug", checkers=True)
+def test_checkers(): pass
 def test_no_guest(): pass
 """
 
@@ -300,10 +302,11 @@ def collected(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_on_moves_tests_of_user_mode_linux(tmp_path: Path) -> None:
-    """Those that compare two machines, measure or boot nothing do not run."""
-    assert len(re.findall("::test_", collected(tmp_path).stdout)) == 4
-    moved = collected(tmp_path, "--on", "x86_64-release")
-    assert re.findall("::(test_.*)", moved.stdout) == ["test_moved"], moved.stdout + moved.stderr
+    """Those that compare two machines, measure or boot nothing do not run; on release none of the checkers."""
+    assert len(re.findall("::test_", collected(tmp_path).stdout)) == 5
+    for flavour, others in (("release", []), ("debug", ["test_checkers"])):
+        moved = collected(tmp_path, "--on", f"x86_64-{flavour}")
+        assert re.findall("::(test_.*)", moved.stdout) == ["test_moved", *others], moved.stdout + moved.stderr
 
 
 @pytest.mark.parametrize("word", ["x86_64", "arm64-debug", "x86_64-full"])
