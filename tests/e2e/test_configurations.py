@@ -61,6 +61,7 @@ def machine(arch: str, flavour: str) -> dict[str, Any]:
         "mem_bytes": (96 if arch == "um" else 160) * MIB,
         "cpus": 1 if flavour == "minimal" else 2,
         "nodes": 2 if flavour == "rt" else 1,
+        "timeout": 1800.0 if flavour == "kcsan" else 400.0,  # it delays accesses, to see who else makes them
     }
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, checked_mode, fields, number
+from tests.e2e.common import MIB, Boot, answer, checked_mode, fields, number, script
 from tests.e2e.test_device import ALL_MODES
 from tests.e2e.test_modes import MODES
+from vswaplab.build import config, kbuild, workloads
+from vswaplab.guest import GuestSpec, boot
 from vswaplab.tree import buildtree
 
 # What makes sense without virtual swap is the same on both.
@@ -22,15 +24,45 @@ both = pytest.mark.parametrize(("kernel", "flavour"), KERNELS, ids=["off", "main
 @pytest.mark.kernel("vswap-off", "um", "release")
 def test_compiled_out(boot_guest: Boot) -> None:
     """The tree without the option boots, shows none of it, and swaps to a device as ever."""
-    script = """
+    text = """
 [ -e $V ]; echo $? > $RESULTS/sysfs
 grep -c vswap /proc/vmstat > $RESULTS/vmstat
 swapcheck --size 24M --pageout --passes 1 --json > $RESULTS/out.json
 """
-    result = boot_guest(script, kernel="vswap-off", flavour="release", swap="file:128M", mode="auto")
+    result = boot_guest(text, kernel="vswap-off", flavour="release", swap="file:128M", mode="auto")
     assert result.files["sysfs"].strip() == "1" and result.files["vmstat"].strip() == "0"
     assert answer(result, "out.json")["verified"] is True
     assert result.device_slots_peak > 1000
+
+
+SWAPS = """
+[ -e $V ]; echo $? > $RESULTS/sysfs
+grep -c vswap /proc/vmstat > $RESULTS/vmstat
+swapcheck --size 128M --text 30 --random 40 --zero 10 --json > $RESULTS/anon.json
+swapcheck --mode shm-tmpfs,shm-memfd --size 12M --text 40 --reclaim --passes 1 --json > $RESULTS/shared.json
+"""
+
+
+@pytest.mark.long
+def test_zswap_compiled_out(tmp_path: Path) -> None:
+    """Virtual swap needs zswap: Kconfig leaves it out as well. The tree swaps to a device as ever."""
+    without = tmp_path / "nozswap.config"
+    without.write_text("# CONFIG_ZSWAP is not set\n")
+    tree = buildtree.source_tree("vswap")
+    built = kbuild.build_in(tree, "vswap", "um", "nozswap", extra=[without], strict=False)
+    options = config.parse(built.config.read_text())
+    assert [options.get(f"CONFIG_{name}", "n") for name in ("SWAP", "ZSWAP", "VSWAP")] == ["y", "n", "n"]
+    result = boot(
+        GuestSpec(
+            kernel=built, script=f"PATH={workloads.build()}:$PATH\n" + script(SWAPS), mem_bytes=96 * MIB, cpus=2,
+            swap="file:256M", zswap=False, leak_pause=0,
+        )  # fmt: skip
+    )
+    assert result.clean, f"{result.splats} {result.error}\n{result.console[-2000:]}"
+    assert result.files["sysfs"].strip() == "1" and result.files["vmstat"].strip() == "0"
+    for name in ("anon", "shared"):
+        assert answer(result, f"{name}.json")["verified"] is True
+    assert result.device_slots_peak > 5000 and result.swapoff_error is None
 
 
 WRITE_BACK = """

@@ -93,6 +93,14 @@ def _symbols(code: str) -> Iterator[str]:
                     yield names[-1]
 
 
+def functions(text: str) -> Iterator[str]:
+    """All functions that a file defines, from its text, static ones included."""
+    for declaration in _declarations(_code(text)):
+        name = _function(_head(declaration))
+        if name and declaration.endswith("}"):
+            yield name
+
+
 def _inlines(code: str) -> dict[str, set[str]]:
     """What the inline functions of a header name; where there are several of a name, all of it."""
     found: dict[str, set[str]] = {}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Configurations that nobody chose: the files of ours and those that are edited compile without a warning."""
+"""Configurations that nobody chose, or that lack something.
+
+The files of ours and those that are edited compile without a warning.
+"""
 
 import os
 import re
@@ -85,10 +88,31 @@ def test_a_random_configuration(tmp_path: Path, ours: set[str], seed: int) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("arch", "offered"), [("x86_64", True), ("i386", False)])
-def test_64_bits_only(tmp_path: Path, arch: str, offered: bool) -> None:
-    """A backing word needs 64 bits: a 32-bit kernel does not offer virtual swap."""
-    make(buildtree.source_tree("vswap").path, tmp_path, arch, "allyesconfig")
-    options = config.parse((tmp_path / ".config").read_text())
-    assert options["CONFIG_ZSWAP"] == "y"
+@pytest.mark.parametrize(
+    ("arch", "without", "offered"),
+    [
+        ("x86_64", "TRANSPARENT_HUGEPAGE", True),
+        ("x86_64", "MEMCG", True),
+        ("x86_64", "ZSWAP", False),
+        ("x86_64", "SWAP", False),
+        ("i386", "64BIT", False),
+    ],
+)
+def test_what_virtual_swap_needs(
+    tmp_path: Path, ours: set[str], arch: str, without: str, offered: bool
+) -> None:
+    """zswap, which needs swap, and backing words of 64 bits: without them Kconfig leaves it out.
+
+    Either way what is left compiles.
+    """
+    tree = buildtree.source_tree("vswap").path
+    parts = config.fragments("vswap", "x86_64", "release", paths.configs_dir())
+    wanted = {**config.requested(parts), f"CONFIG_{without}": "n"}
+    text = config.generate(tree, tmp_path, arch, wanted)
+    (tmp_path / ".config").write_text(text)
+    options = config.parse(text)
+    assert options.get(f"CONFIG_{without}", "n") == "n"
+    assert (options.get("CONFIG_ZSWAP") == "y") is (without not in ("ZSWAP", "SWAP"))
     assert (options.get("CONFIG_VSWAP") == "y") is offered
+    assert ("CONFIG_VSWAP=y" in config.missing(wanted, text)) is not offered  # "vswap build" says so
+    assert warnings(make(tree, tmp_path, arch, "mm/", "fs/proc/"), tree, ours) == []

@@ -198,6 +198,10 @@ def _show(args: argparse.Namespace, reports: Sequence[Report], judged: Sequence[
     if len(reports) > 1:
         for report in reports:
             console.print(sentence(report), highlight=False)
+    for report in reports:
+        if races := report.result.other_races:
+            where = f"{report.title} on {report.spec.kernel.kernel}"
+            print(f"{where}: {sum(races.values())} data races elsewhere in the kernel: {report.console}")
     for report in judged:
         if not report.good:
             print(f"log of the kernel ({report.title} on {report.spec.kernel.kernel}): {report.console}")

@@ -41,7 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=number, default=60, help="of disturbance in each guest (default: 60)")
     parser.add_argument("--seed", type=number, help="of the first turn (default: one that FILE does not have)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="add what came of it to this JSON file")
-    parser.add_argument("--logs", type=Path, default=Path("stress-logs"), help="where logs of bad guests go")
+    parser.add_argument(
+        "--logs", type=Path, default=Path("stress-logs"),
+        help="where logs go of guests that are bad or report data races",
+    )  # fmt: skip
 
 
 def _list() -> int:
@@ -66,7 +69,7 @@ def _trials(names: list[str] | None) -> list[Trial]:
 def _keep_log(directory: Path, record: Record, result: GuestResult) -> Path:
     name = f"{re.sub('[ /]', '-', record.trial)}-{record.seed}-{record.arch}-{record.flavour}.log"
     directory.mkdir(parents=True, exist_ok=True)
-    said = "\n".join(record.problems)
+    said = "\n".join([*record.problems, *result.other_races])
     paths.write_file(directory / name, f"{said}\n\n{result.output}\n\n{result.console}".encode())
     return directory / name
 
@@ -96,8 +99,10 @@ def main(args: argparse.Namespace) -> int:
         if args.record:
             add(args.record, record)
         how = f"{record.checks:,} pages verified" if not record.problems else "; ".join(record.problems[:2])
+        if result.other_races:
+            how += f"; {sum(result.other_races.values())} data races elsewhere in the kernel"
         print(f"{trial.name}, seed {turn}, {kernel.name}, {format_seconds(record.seconds)}: {how}", flush=True)
-        if record.problems:
+        if record.problems or result.other_races:
             print(f"log: {_keep_log(args.logs, record, result)}", file=sys.stderr)
     total = added(found)
     print(f"{total.guests} guests, {total.checks:,} pages verified, {total.bad} with problems")

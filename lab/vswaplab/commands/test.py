@@ -17,6 +17,7 @@ from vswaplab import paths
 SUITES = {
     "cgroup": "tests/e2e/test_selftests_cgroup.py",  # tools/testing/selftests/cgroup
     "mm": "tests/e2e/test_selftests_mm.py",  # tools/testing/selftests/mm
+    "zram": "tests/e2e/test_selftests_zram.py",  # tools/testing/selftests/zram
     "stress-ng": "tests/e2e/test_stress_ng.py",  # of Debian
 }
 

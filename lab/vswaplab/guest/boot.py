@@ -236,8 +236,9 @@ def _read_console(files: Files) -> str:
 
 
 def judge(result: GuestResult, in_time: bool, bye: bool) -> None:
-    """Set the status, the splats and the OOM kills from the console and the way it ended."""
+    """Set the status, the splats, the races and the OOM kills from the console and the way it ended."""
     result.splats = splats.find(result.console)
+    result.other_races = splats.other_races(result.console)
     result.oom_kills = splats.oom_kills(result.console)
     if result.verify_violations:
         result.splats.append(f"vswap verify: {result.verify_violations} violations")

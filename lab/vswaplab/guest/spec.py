@@ -159,6 +159,7 @@ class GuestResult:
     ``results_came``: all that was in $RESULTS, also if the machine came to no regular end afterwards.
     ``seconds`` is the script's running time in the guest, ``wall_seconds`` the machine's on the host.
     ``splats`` are the kernel's complaints; violations found by vswap's own check and leaks included.
+    ``other_races`` are KCSAN's reports of code that is not virtual swap's, and how often each came.
     """
 
     status: Status = "lost"
@@ -170,6 +171,7 @@ class GuestResult:
     samples: list[Sample] = field(default_factory=list)
     console: str = ""
     splats: list[str] = field(default_factory=list)
+    other_races: dict[str, int] = field(default_factory=dict)
     oom_kills: list[str] = field(default_factory=list)
     stdout: str = ""
     stderr: str = ""

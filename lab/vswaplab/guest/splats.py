@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Finds the kernel's complaints in a console log.
 
-An OOM kill is not a complaint: a machine without room has to do it. It is found apart.
+An OOM kill is not a complaint: a machine without room has to do it. It is found apart. So are data races in
+which virtual swap has no part.
 """
 
 import re
+from collections import Counter
+
+from vswaplab.guest import races
 
 MAX_SPLATS = 50
 
@@ -73,6 +77,10 @@ def without_stamp(line: str) -> str:
     return STAMP.sub("", line, count=1)
 
 
+def _lines(console: str) -> list[str]:
+    return [without_stamp(line).rstrip() for line in console.splitlines()]
+
+
 def find(console: str) -> list[str]:
     """The first line of every complaint, each once, at most MAX_SPLATS.
 
@@ -80,16 +88,24 @@ def find(console: str) -> list[str]:
     to the kill.
     """
     victims = set(oom_kills(console))
+    lines = _lines(console)
+    reports = races.find(lines)
     found: dict[str, None] = {}
-    for line in console.splitlines():
-        text = without_stamp(line).rstrip()
+    for number, text in enumerate(lines):
         if (failed := _ALLOCATION.match(text)) and failed[1] in victims:
+            continue
+        if number in reports and not reports[number].ours:
             continue
         if _START.match(text) or _WITHIN.search(text):
             found[text.strip()] = None
             if len(found) == MAX_SPLATS:
                 break
     return list(found)
+
+
+def other_races(console: str) -> dict[str, int]:
+    """The data races in which virtual swap has no part, and how often each was reported."""
+    return dict(Counter(race.title for race in races.find(_lines(console)).values() if not race.ours))
 
 
 def panicked(console: str) -> bool:

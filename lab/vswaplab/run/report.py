@@ -135,6 +135,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "swapped_in": sum(grown(result.samples, name) for name in _SWAPPED_IN),
         "swapped_out": sum(grown(result.samples, name) for name in _SWAPPED_OUT),
         "oom_kills": result.oom_kills,
+        "other_races": result.other_races,
         "verify_violations": result.verify_violations,
         "swapoff_error": result.swapoff_error,
         "wall_seconds": round(result.wall_seconds, 3),
