@@ -19,7 +19,8 @@ def shape(kernel: BuiltKernel, function: str) -> list[str]:
     The size of a cluster's header, which we enlarge, is a factor there, so that the instructions
     that multiply differ, and the registers with them.
     """
-    command = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(kernel.dir / "vmlinux.unstripped")]
+    image = kernel.dir / "vmlinux.unstripped"
+    command = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", image]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = []
     for line in said.splitlines():
