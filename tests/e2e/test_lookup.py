@@ -20,7 +20,7 @@ def shape(kernel: BuiltKernel, function: str) -> list[str]:
     that multiply differ, and the registers with them.
     """
     image = kernel.dir / "vmlinux.unstripped"
-    command = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", image]
+    command = ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", str(image)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = []
     for line in said.splitlines():

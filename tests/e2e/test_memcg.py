@@ -29,7 +29,7 @@ def test_zswap_max_keeps_pages_in_memory(boot_guest: Boot) -> None:
     result = boot_guest("""
 group a; echo 2M > $CG/a/memory.zswap.max
 in_group a swapcheck --size 40M --passes 2 --rewrite 20 --reclaim --json > $RESULTS/out.json &
-while kill -0 $! 2>/dev/null; do cat $CG/a/memory.zswap.current >> $RESULTS/zswap; sleep 0.2; done
+while kill -0 $! 2>/dev/null; do cat $CG/a/memory.zswap.current >> $RESULTS/zswap; sleep 0.05; done
 """)
     assert answer(result, "out.json")["verified"] is True
     held = max(map(int, result.files["zswap"].split()))

@@ -34,7 +34,7 @@ print(json.dumps({
     "swapped": len(swapped),
     "with a position": sum(bool(entry & (1 << 55) - 1) for entry in swapped),
     "writable": [path for path in files if opens(path, "r+")],
-    "debugfs": opens("/sys/kernel/debug/vswap/verify", "r"),
+    "debugfs": os.access("/sys/kernel/debug", os.R_OK | os.X_OK),
     "tracing": opens("/sys/kernel/tracing/events/vswap/enable", "r")
         or opens("/sys/kernel/debug/tracing/events/vswap/enable", "r"),
     "values": {os.path.basename(path): open(path).read().strip() for path in files},
