@@ -59,6 +59,32 @@ def test_no_mirrors_where_there_is_no_debian(tmp_path: Path) -> None:
     assert apt.mirrors(tmp_path) == []
 
 
+def test_archives_are_those_of_one_release(tmp_path: Path) -> None:
+    """The system's own is the first; its backports and other releases would mix."""
+    assert apt.archives(etc(tmp_path)) == [
+        ("http://debian.example/debian-security", "bookworm-security"),
+        ("http://debian.example/debian", "bookworm"),
+    ]
+    backports = "deb http://debian.example/debian trixie-backports main\n"
+    assert apt.archives(etc(tmp_path, backports)) == [
+        ("http://mirror.example/debian", "trixie"), ("http://mirror.example/debian", "trixie-updates"),
+        ("http://second.example/debian", "trixie"), ("http://second.example/debian", "trixie-updates"),
+    ]  # fmt: skip
+    assert apt.archives(tmp_path / "nowhere") == []
+
+
+def test_an_archive_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    helper = tmp_path / "helper"
+    url = "http://debian.example/debian/dists/trixie/InRelease"
+    helper.write_text(f'#!/bin/sh\n[ "$1 $2" = "download-file {url}" ]\n')
+    helper.chmod(0o755)
+    monkeypatch.setattr(apt, "HELPER", helper)
+    assert apt.reachable("http://debian.example/debian/", "trixie", runner=SYSTEM)
+    assert not apt.reachable("http://debian.example/debian", "bookworm", runner=SYSTEM)
+    monkeypatch.setattr(apt, "HELPER", tmp_path / "nowhere")
+    assert not apt.reachable("http://debian.example/debian/", "trixie", runner=SYSTEM)
+
+
 class FakeApt:
     """apt-get and dpkg-deb as far as the lab uses them; ``suite`` is where the package is."""
 

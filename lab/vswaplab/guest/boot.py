@@ -121,7 +121,7 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-class _HeldSignals:
+class HeldSignals:
     """Keeps the signals that end this program from doing so until they are released.
 
     What Popen starts is ours to kill, and it may run before Popen has returned.
@@ -150,7 +150,7 @@ class _Tidying:
     """A block at the end of which nothing may be left: from tidy() on, signals wait for its end."""
 
     def __init__(self) -> None:
-        self._held: _HeldSignals | None = None
+        self._held: HeldSignals | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +161,7 @@ class _Tidying:
 
     def tidy(self) -> None:
         """Said before everything that must not be interrupted."""
-        self._held = self._held or _HeldSignals()
+        self._held = self._held or HeldSignals()
 
 
 @contextlib.contextmanager
@@ -173,7 +173,7 @@ def _started(launch: Launch, files: Files, tidying: _Tidying) -> Iterator["subpr
         raise ToolError(f"{launch.argv[0]} is not there, or not a program")
     output = files.console if launch.stdout_is_console else files.messages
     with output.open("wb") as stream:
-        signals = _HeldSignals()
+        signals = HeldSignals()
         try:
             process = subprocess.Popen(
                 argv,

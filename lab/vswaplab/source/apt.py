@@ -6,6 +6,7 @@ mirror from the system's sources and verifies the archive's signature with Debia
 """
 
 import contextlib
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from vswaplab.errors import SourceError, ToolError
 from vswaplab.proc import Runner
 
 ETC = Path("/etc/apt")
+HELPER = Path("/usr/lib/apt/apt-helper")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITES = ("trixie-backports", "forky", "forky-backports", "sid")
 _RELEASES = {
@@ -67,19 +69,53 @@ def _deb822(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
             yield uri, fields.get("suites", "").split(), fields.get("components", "").split()
 
 
-def mirrors(etc: Path = ETC) -> list[str]:
-    """The URIs from which this system gets Debian itself, in the order apt reads them."""
-    entries: list[tuple[str, list[str], list[str]]] = []
+def _entries(etc: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """URI, suites and components of each source of packages, in the order apt reads them."""
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
         if path.is_file() and path.suffix in (".list", ".sources"):
             text = path.read_text(errors="replace")
-            entries += _one_line(text) if path.suffix == ".list" else _deb822(text)
+            yield from _one_line(text) if path.suffix == ".list" else _deb822(text)
+
+
+def release_of(suite: str) -> str:
+    """The release that a suite belongs to."""
+    return re.sub(r"(-updates|-backports|-security|/updates)$", "", suite)
+
+
+def mirrors(etc: Path = ETC) -> list[str]:
+    """The URIs from which this system gets Debian itself, in the order apt reads them."""
     found = []
-    for uri, suites, components in entries:
+    for uri, suites, components in _entries(etc):
         names = {suite.removesuffix("-updates").removesuffix("-backports") for suite in suites}
         if "main" in components and names & _RELEASES and uri not in found:
             found.append(uri)
     return found
+
+
+def archives(etc: Path = ETC) -> list[tuple[str, str]]:
+    """URI and suite of each archive that this system gets its own release of Debian from, its updates
+    included and backports not; none on another system."""
+    found: dict[tuple[str, str], None] = {}
+    release = ""
+    for uri, suites, components in _entries(etc):
+        for suite in suites:
+            if "main" not in components or release_of(suite) not in _RELEASES or suite.endswith("-backports"):
+                continue
+            release = release or release_of(suite)
+            if release_of(suite) == release:
+                found[uri, suite] = None
+    return list(found)
+
+
+def reachable(uri: str, suite: str, *, runner: Runner) -> bool:
+    """Whether apt, with the system's proxies, gets the head of an archive now."""
+    with paths.scratch_dir() as directory:
+        url = f"{uri.rstrip('/')}/dists/{suite}/InRelease"
+        argv = [str(HELPER), "download-file", url, str(directory / "InRelease")]
+        try:
+            return runner.run(argv, check=False, timeout=60).returncode == 0
+        except ToolError:
+            return False
 
 
 def has_apt() -> bool:
