@@ -60,6 +60,18 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
             assert re.search(rf"^  {code} ", out, re.MULTILINE), out
 
 
+@pytest.mark.parametrize(("columns", "width"), [("50", 50), ("0", 80), ("x", 80), ("", 80)])
+def test_help_fits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str, width: int
+) -> None:
+    """$COLUMNS decides, or 80 without a terminal."""
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit):
+        parser.build().parse_args(["drain", "--help"])
+    options = capsys.readouterr().out.partition("options:")[2].partition("exit codes:")[0]
+    assert width - 20 < max(map(len, options.splitlines())) <= width - 2
+
+
 def test_each_command_has_its_code() -> None:
     names = {path.stem for path in (TOOLS / "vswapctl/commands").glob("*.py")} - {"__init__"}
     assert names == set(commands())

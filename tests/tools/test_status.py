@@ -148,11 +148,14 @@ def _spent(command: list[str]) -> float:
 
 
 def test_cost(ours: Path) -> None:
-    """Less than 50 ms of CPU time above what Python itself needs, the best of some tries on a busy machine."""
-    python = [sys.executable, "-S", "-E"]
-    bare = min(_spent([*python, "-c", "pass"]) for _ in range(5))
-    ours_ = min(_spent([*python, str(PROGRAM), "--root", str(ours), "status"]) for _ in range(5))
-    assert ours_ - bare < 0.1, (bare, ours_)
+    """Less than 50 ms of CPU time, Python's start included; the best of some tries on a busy machine.
+
+    By the system's Python, as the package runs it: another may have much to import at its start.
+    """
+    system = Path("/usr/bin/python3")
+    python = [str(system)] if system.exists() else [sys.executable, "-S", "-E"]
+    spent = [_spent([*python, str(PROGRAM), "--root", str(ours), "status"]) for _ in range(10)]
+    assert min(spent) < 0.05, spent
 
 
 def test_memory(ours: Path) -> None:
@@ -174,4 +177,5 @@ def test_imports(ours: Path) -> None:
     )  # fmt: skip
     names = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
     assert "vswapctl.statustext" in names
-    assert not names & {"json", "dataclasses", "http.server", "rich", "ctypes", "subprocess", "vswapctl.doctor"}
+    slow = {"json", "dataclasses", "http.server", "rich", "ctypes", "subprocess", "shutil", "vswapctl.doctor"}
+    assert not names & slow

@@ -2,6 +2,7 @@
 """The options of all subcommands. Light: the code of a subcommand is imported when it runs."""
 
 import argparse
+import os
 from typing import NoReturn
 
 from vswapctl import VERSION
@@ -15,6 +16,24 @@ exit codes:
   3    cannot read: no permission, not mounted, not in this kernel, a Python package missing
   130  interrupted by Ctrl-C (143: by SIGTERM; 141: the reader of the output went away)
 """
+
+
+def terminal_width() -> int:
+    """Columns, as $COLUMNS or the terminal of standard output has it; 80 if neither says."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and 0 < int(columns[:6]):
+        return int(columns[:6])
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Made for each option. Without a width argparse imports shutil, and that everything that unpacks files."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=terminal_width() - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,7 +68,7 @@ def build() -> Parser:
         prog="vswapctl",
         description="Look at, and change, how this machine swaps: virtual swap, zswap, zram, devices.",
         epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"vswapctl {VERSION}")
@@ -64,7 +83,7 @@ def build() -> Parser:
             help=text,
             description=text,
             epilog=EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Formatter,
             allow_abbrev=False,
         )
 
