@@ -4,6 +4,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -163,6 +164,49 @@ def test_zswap_is_set_for_good(ours: Path) -> None:
     assert rule == f"w {Z}/enabled - - - - Y" and now.endswith(f"sudo tee {Z}/enabled")
     fakes.write(ours, {f"{Z}/enabled": "Y\n", "/etc/tmpfiles.d/zswap-enabled.conf": rule + "\n"})
     assert found(ours) == {}
+
+
+@pytest.mark.parametrize("how", ["nohang", "nohang-desktop", "python3"])
+def test_nohang_by_any_name(ours: Path, how: str) -> None:
+    """Of both its services, which run the same program; installed from source it is one of Python's processes."""
+    fakes.write(ours, {**DEVICELESS, **fakes.process(50, how, "/system.slice/nohang-desktop.service")})
+    fakes.write(ours, {"/proc/50/cmdline": "python3\0/usr/local/sbin/nohang\0--monitor\0"})
+    assert "nohang-desktop.service" in found(ours)["oom-daemon"].commands[0]
+    assert "nohang (pid 50)" in found(ours)["oom-daemon"].text
+    fakes.write(ours, {"/proc/50/cmdline": "python3\0", "/proc/50/comm": "python3\n"})
+    assert found(ours) == {}
+
+
+def test_the_service_that_runs_is_restarted(ours: Path) -> None:
+    """nohang-desktop.service, not nohang.service beside it."""
+    (ours / "run/systemd/units").mkdir(parents=True)
+    (ours / "run/systemd/units/invocation:dev-vda2.swap").symlink_to("0" * 32)
+    fakes.write(ours, fakes.process(50, "nohang", "/system.slice/nohang-desktop.service"))
+    assert found(ours)["oom-daemon-early"].commands == ["sudo systemctl restart nohang-desktop.service"]
+
+
+def without_zswap(root: Path) -> Path:
+    """The same machine, its kernel without CONFIG_ZSWAP."""
+    shutil.rmtree(root / "sys/module/zswap")
+    shutil.rmtree(root / "sys/kernel/debug/zswap", ignore_errors=True)
+    return root
+
+
+def test_no_zswap_in_the_kernel(ours: Path, tmp_path: Path, ctl: Ran) -> None:
+    """Found where it would be used; the only thing found. Nobody needs it in front of zram."""
+    fakes.write(ours, {"/proc/meminfo": "".join(
+        line for line in fakes.meminfo(swap_total=1024).splitlines(True) if not line.startswith("Zswap")
+    )})  # fmt: skip
+    disk = without_zswap(fakes.mainline_zswap(tmp_path / "disk"))
+    for root in (without_zswap(ours), disk):
+        seen = found(root)
+        assert list(seen) == ["zswap-missing"] and "CONFIG_ZSWAP=y" in seen["zswap-missing"].text
+        code, out, err = ctl(root, "doctor")
+        assert (code, err) == (1, "") and "    grep CONFIG_ZSWAP= /boot/config-$(uname -r)\n" in out
+        code, out, err = ctl(root, "status")
+        assert (code, err) == (0, "") and "zswap: not in this kernel" in out and "in zswap" not in out
+        assert json.loads(ctl(root, "status", "--json")[1])["zswap"] is None
+    assert list(found(without_zswap(fakes.mainline_zram(tmp_path / "zram")))) == ["page-cluster"]
 
 
 def test_daemon_started_before_swap(ours: Path) -> None:

@@ -2,10 +2,13 @@
 """Programs that kill others when memory runs short, and judge that by swap devices."""
 
 import os
+import shlex
 from collections.abc import Iterator
 
+from vswapctl import cgroups
 from vswapctl.doctor import Check, Finding, Machine
 from vswapctl.kernel import Kernel, as_number
+from vswapctl.units import printable
 
 # By the name in /proc/PID/comm, which is cut to 15 characters. What each does without a device.
 DAEMONS = {
@@ -43,7 +46,9 @@ def running(kernel: Kernel) -> dict[str, int]:
     found = {}
     for name in kernel.names("/proc"):
         if name.isdigit():
-            comm = kernel.word(f"/proc/{name}/comm")
+            comm = kernel.word(f"/proc/{name}/comm") or ""
+            if comm.startswith("python"):  # of a script that was started by env(1)
+                comm = os.path.basename("".join((kernel.text(f"/proc/{name}/cmdline") or "").split("\0")[1:2]))
             if comm in DAEMONS:
                 found[comm] = int(name)
             elif comm == "nohang-desktop":
@@ -59,6 +64,12 @@ def settled(kernel: Kernel, name: str) -> bool:
         for unit in ("-.slice.d", "slice.d", "user.slice.d", "system.slice.d", "user@.service.d")
         for file in kernel.names(f"{top}/{unit}")
     )
+
+
+def _unit(kernel: Kernel, name: str, pid: int) -> str:
+    """The service that has started it: nohang runs under one of two. Its usual one if that is not known."""
+    last = (cgroups.of_process(kernel, pid) or "").rpartition("/")[2]
+    return last if last.endswith(".service") else DAEMONS[name][0]
 
 
 def _started(kernel: Kernel, pid: int) -> float | None:
@@ -83,7 +94,7 @@ def oom_daemons(machine: Machine) -> Iterator[Finding]:
     """They know swap devices only, or were started before there was one."""
     alone = machine.virtual and machine.zswap_on and not machine.snap.devices
     for name, pid in running(machine.kernel).items():
-        unit, what = DAEMONS[name]
+        what = DAEMONS[name][1]
         started = _started(machine.kernel, pid)
         later = _later_swap(machine.kernel, started) if started and machine.snap.devices else None
         if alone and not settled(machine.kernel, name):
@@ -94,7 +105,7 @@ def oom_daemons(machine: Machine) -> Iterator[Finding]:
             yield Finding(
                 "oom-daemon-early",
                 f"{name} (pid {pid}) was started before {later}: it may not know of it",
-                [f"sudo systemctl restart {unit}"],
+                [f"sudo systemctl restart {shlex.quote(printable(_unit(machine.kernel, name, pid)))}"],
             )
 
 
