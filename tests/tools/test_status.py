@@ -60,6 +60,7 @@ def test_every_machine(machine: Path, ctl: Ran) -> None:
     for words in (["status"], ["status", "--json"], ["status", "--interval", "0.05"]):
         code, out, err = ctl(machine, *words)
         assert (code, err) == (0, "") and out
+        assert "--json" in words or max(map(len, out.splitlines())) <= 80, out
 
 
 def test_mainline(tmp_path: Path, ctl: Ran) -> None:

@@ -21,6 +21,9 @@ def _settings(snap: Snapshot) -> list[str]:
         found.append(f"this kernel has no zswap: {now}")
     elif not snap.zswap.enabled:
         found.append(f"zswap is off: {now}")
+    elif snap.slots is None:
+        kept = "a page in zswap takes space on a device, too" if snap.devices else "zswap needs a swap device"
+        found.append(f"this kernel has no virtual swap: {kept}")
     if snap.slots and snap.slots.mode == "never":
         found.append("the mode is never: a page in zswap takes space on a device, as on mainline")
     return found

@@ -66,7 +66,7 @@ def compression(snap: Snapshot) -> list[str]:
         metadata = snap.slots.metadata
         each = f"{metadata / snap.slots.used:.1f} bytes a slot" if metadata and snap.slots.used else ""
         lines.append(_line("  tables", size(metadata), each))
-    after = "pool, entries and tables" if snap.slots else "pool and entries; the tables of devices are not known"
+    after = "pool, entries and tables" if snap.slots else "pool, entries; devices' tables not known"
     lines.append(_line("RAM gained", size(snap.gained), f"after {after}"))
     return lines
 
