@@ -8,6 +8,7 @@ from typing import NamedTuple
 from vswaplab.guest import GuestResult
 
 PROGRAM = Path(__file__).resolve().parents[2] / "tools/bin/vswapctl"
+PYTHON = f"{sys.executable} -B"  # the one that runs the tests: it has what top needs
 
 # said NAME COMMAND...: its output, errors and exit code are kept. filled SIZE: a process of group a has so much,
 # and waits; verified: it checks it all.
@@ -42,5 +43,5 @@ def said(result: GuestResult, name: str) -> Said:
 
 
 def in_guest(name: str) -> str:
-    """A Python program of the tests that runs in the guest, by the Python that runs the tests."""
-    return f"{sys.executable} -B {Path(__file__).with_name(f'{name}_in_guest.py')} {PROGRAM}"
+    """A Python program of the tests that runs in the guest."""
+    return f"{PYTHON} {Path(__file__).with_name(f'{name}_in_guest.py')}"

@@ -7,14 +7,14 @@ import pytest
 from prometheus_client import parser
 
 from tests.e2e.common import MIB, Boot, answer
-from tests.e2e.ctl import PRELUDE, in_guest
+from tests.e2e.ctl import PRELUDE, PROGRAM, in_guest
 
 Samples = dict[str, dict[str, float]]  # by name and the label's value, "" without a label
 SCRIPT = (
     PRELUDE
     + f"""
 echo N > $Z/enabled; filled 64M; echo 8M > $CG/a/memory.reclaim; echo Y > $Z/enabled
-{in_guest("scrape")} $CG/a/memory.reclaim > $RESULTS/scrapes.json
+{in_guest("scrape")} {PROGRAM} $CG/a/memory.reclaim > $RESULTS/scrapes.json
 verified
 """
 )
