@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The commands in docs/*.md: fenced blocks marked "sh" hold commands that are checked.
+"""The commands in the documentation: fenced blocks marked "sh", indented lines, and those within text.
 
-Each has to be one of the project: ./vswap, make, vswapctl. Its options have to be those that the
-program takes, which its own parser says; what is cheap and changes nothing is run.
+Options have to be those that the program takes, which its own parser says; what is cheap and changes
+nothing is run, and so is what runs in a guest. Commands of other programs are in OTHERS, with the reason
+why they are not run here.
 """
 
 import argparse
 import importlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,17 +23,72 @@ from vswaplab import cli, paths
 from vswaplab.errors import UsageError
 
 TOP = paths.repo_root()
-PAGES = sorted((TOP / "docs").glob("*.md"))
-FENCE = re.compile(r"(?m)^( *)```sh\n(.*?)^\1```$", re.DOTALL)
+PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md")), TOP / "docs/bench/README.md"]
+FENCE = re.compile(r"(?m)^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL)
+INDENTED = re.compile(r"(?m)^    (?!\s)(.+)$")
+INLINE = re.compile(r"`(?:sudo )?((?:\./vswap|vswapctl) [^`]+)`")
 VSWAPCTL = ("vswapctl", "tools/bin/vswapctl")
+OWN = ("./vswap", "make", *VSWAPCTL)
+ROOT = "changes the machine; root's shell"
+TREE = "in a tree of the kernel, where the edits of a reader are"
+# Indented lines that are no command of the project: what they are, or why they are not run.
+OTHERS = {
+    "echo Y > /sys/module/zswap/parameters/enabled": ROOT,
+    "echo 50 > /sys/module/zswap/parameters/max_pool_percent": ROOT,
+    "echo 50 | sudo tee /sys/module/zswap/parameters/max_pool_percent": ROOT,
+    "echo Y | sudo tee /sys/module/zswap/parameters/enabled": ROOT,
+    "sudo apt install ./build-deb/vswap-tools_0.1.0_all.deb": ROOT + "; tests/packages installs it",
+    "git clone REPOSITORY vswap && cd vswap": "the reader has done it",
+    "git commit --fixup=COMMIT && git rebase -i --autosquash base": TREE,
+    "git commit --fixup=COMMIT": TREE,
+    "git rebase -i --autosquash base": TREE,
+}
 # Exit codes that a run may have: doctor's 1 says that there are findings on the machine that runs the test.
 CODES = {"doctor": {0, 1}}
 
 
+def bare(line: str) -> str:
+    """A line without the remark behind it."""
+    return re.sub(r"\s{2,}# .*", "", line).strip()
+
+
+def indented(page: Path) -> list[str]:
+    """The indented lines, without tables and JSON that are shown that way."""
+    text = FENCE.sub("", page.read_text())
+    return [bare(line) for line in INDENTED.findall(text) if not re.match(r"[┏┃┡│├└{\"|*-]", line)]
+
+
 def commands(page: Path) -> list[str]:
-    """The lines of a page's blocks."""
-    blocks = (match[2] for match in FENCE.finditer(page.read_text()))
-    return [line.strip() for block in blocks for line in block.splitlines() if line.strip()]
+    """Those of the project: in blocks, and indented."""
+    blocks = (match[3] for match in FENCE.finditer(page.read_text()) if match[2] == "sh")
+    found = [bare(line) for block in blocks for line in block.splitlines() if line.strip()]
+    return [*found, *(line for line in indented(page) if line not in OTHERS)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
+def test_what_the_text_mentions(page: Path) -> None:
+    """Subcommands and options that are named within text are there; arguments may be left out."""
+    for line in INLINE.findall(FENCE.sub("", page.read_text())):
+        program, name, *arguments = line.split()
+        if name == "COMMAND" or name.startswith("-"):
+            continue
+        if program == "./vswap":
+            assert name in cli.COMMANDS, f"{page.name}: {line}"
+            if name == "test":  # its options are pytest's, too
+                continue
+            said = lab_parser(name).format_help()
+        else:
+            said = subcommand(name).format_help()
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", " ".join(arguments).partition(" -- ")[0]):
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", said), f"{page.name}: {line}: no {option}"
+
+
+def test_other_commands_are_there_and_parse() -> None:
+    """A line that is gone from the documentation goes from the table as well."""
+    shown = {line for page in PAGES for line in indented(page)}
+    assert OTHERS.keys() <= shown, OTHERS.keys() - shown
+    for line in OTHERS:
+        subprocess.run(["sh", "-n", "-c", line], check=True)
 
 
 ALL = [pytest.param(page.name, line, id=f"{page.stem}: {line[:50]}") for page in PAGES for line in commands(page)]
@@ -55,13 +112,24 @@ def lab_parser(name: str) -> argparse.ArgumentParser:
     return found
 
 
+def subcommand(name: str) -> argparse.ArgumentParser:
+    """The parser of a subcommand of vswapctl."""
+    whole = ctl_parser.build()
+    found = next(action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
+    parser: argparse.ArgumentParser = found.choices[name]
+    return parser
+
+
 def parse_lab(arguments: list[str]) -> None:
     """Raises UsageError, or ends with 0 after --help."""
     if arguments == ["--help"]:
         return
     assert arguments[0] in cli.COMMANDS, f"no command {arguments[0]}"
-    parsed = lab_parser(arguments[0]).parse_args(arguments[1:])
     module = importlib.import_module(f"vswaplab.commands.{arguments[0]}")
+    if hasattr(module, "REST"):  # what it does not know is for another program
+        lab_parser(arguments[0]).parse_known_args(arguments[1:])
+        return
+    parsed = lab_parser(arguments[0]).parse_args(arguments[1:])
     check = getattr(module, "_check", None)
     if check is not None:  # what can be wrong before anything is built
         check(parsed, bool(parsed.command)) if arguments[0] == "run" else check(parsed)
@@ -125,9 +193,12 @@ def test_it_runs(page: str, line: str) -> None:
 
 
 def in_guest(line: str) -> bool:
-    """Programs that a guest runs: those of the tutorial, in the release kernels."""
+    """Programs that a guest runs in the release kernels, unless they stand for the reader's own."""
     _, command = words(line)
-    return command[:2] == ["./vswap", "run"] and "--help" not in command and len(command) > 2
+    if command[:2] != ["./vswap", "run"] or "--help" in command or len(command) == 2:
+        return False
+    program = command[command.index("--") + 1] if "--" in command else ""
+    return not program or (shutil.which(program) is not None and "my-test-suite" not in line)
 
 
 GUESTS = [case for case in ALL if in_guest(str(case.values[1]))]
