@@ -39,8 +39,8 @@ def read_from_device(boot_guest: Boot, kernel: str, skew: float, seed: int) -> i
 def test_what_is_used_again_stays_in_zswap(boot_guest: Boot, skew: float) -> None:
     """160 MB in 40 MB and a pool of 19 MB: no more is read from disk than with an LRU list.
 
-    By cluster is not the exact order of age, which costs 4 to 7 %. The pool is compacted, and so holds more
-    data than mainline's, which outweighs it.
+    By cluster is not the exact order of age. The pool is compacted, and so holds more data than mainline's,
+    which outweighs it.
 
     The device is large, as mainline gives the slot of a page that was read back when swap is half full, so
     that the page goes to zswap the next time: with 256 MB it reads a sixth less (at a skew of 1.1).
