@@ -133,13 +133,13 @@ def test_limits(boot_guest: Boot, kernel: str, flavour: str) -> None:
 
 RACE = """
 dev=$(device); group a
-in_group a swapcheck --mode churn --size 24M --threads 2 --text 40 --seconds 6 --json > $RESULTS/a.json & a=$!
-( while kill -0 $a; do echo 8M > $CG/a/memory.reclaim; sleep 0.05; done ) 2> /dev/null &
+in_group a swapcheck --mode churn --size 24M --threads 2 --text 40 --seconds 10 --json > $RESULTS/a.json & a=$!
+( while kill -0 $a; do echo 16M > $CG/a/memory.reclaim; sleep 0.05; done ) 2> /dev/null &
 n=0
 while kill -0 $a 2>/dev/null; do
   for c in lz4 lzo; do echo $c > $Z/compressor; sleep 0.1; done
   echo N > $Z/enabled; sleep 0.1; echo Y > $Z/enabled; sleep 0.2
-  echo 1 > $Z/max_pool_percent; sleep 0.2; echo 4 > $Z/max_pool_percent
+  echo 1 > $Z/max_pool_percent; sleep 0.2; echo 2 > $Z/max_pool_percent
   swapoff $dev; swapon $dev; n=$((n+1))
 done
 wait; echo $n > $RESULTS/rounds; grep -E 'zswp|pswp' /proc/vmstat > $RESULTS/vmstat
