@@ -78,7 +78,10 @@ def kernels(arch: str) -> list[pytest.MarkDecorator]:
 def test_code_is_mainlines(
     built_kernel: Callable[[str, str, str], BuiltKernel], arch: str, reasons: dict[str, str]
 ) -> None:
-    ours, base = (built_kernel(kernel, arch, "release").dir for kernel in KERNELS)
+    kernels = [built_kernel(kernel, arch, "release") for kernel in KERNELS]
+    if kernels[0].arch != arch:
+        pytest.skip(f"the test for {kernels[0].arch} is another one")  # by the option --on
+    ours, base = (kernel.dir for kernel in kernels)
     names = disasm.edited_objects(stored.edited_names(stored.ours()), ours)
     assert len(names) > 5, names
     found = {item.function: item.source for item in disasm.differences(names, ours, base)}

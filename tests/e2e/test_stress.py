@@ -15,6 +15,7 @@ from vswaplab.stress.trial import TRIALS, by_name
 # What a trial has done when it is over, however short: otherwise it was none.
 DONE = {
     "changes": {"mode", "compressor", "zswap enabled", "max_pool_percent"},
+    "reading": {"memory.reclaim", "process moved"},
     "groups": {"memory.high", "memory.reclaim", "process moved"},
     "swapoff": {"swapoff", "swapon"},
     "deaths": {"killed", "OOM kills"},

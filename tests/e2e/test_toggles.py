@@ -43,7 +43,7 @@ def test_compaction_under_load(boot_guest: Boot) -> None:
     result = boot_guest(UNDER_LOAD % change, cpus=2, swap="file:256M", pool_percent=3)
     report = answer(result, "out.json")
     assert report["verified"] is True, f"{result.files['out.json']} {result.oom_kills} {result.output}"
-    assert number(result, "rounds") >= 5
+    assert number(result, "rounds") >= 3
     assert result.samples[-1].vmstat["zswpwb"] > 100
 
 
@@ -64,6 +64,7 @@ grep -H . $V/* > $RESULTS/all
     names = {line.rsplit("/", 1)[1].partition(":")[0] for line in result.files["all"].splitlines()}
     assert names == {
         "mode", "slots_used", "slots_max", "zero", "zswap", "physical", "cached", "refused", "metadata_bytes",
+        "free_contiguous",
     }  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def test_never_is_mainline_without_swap(boot_guest: Boot) -> None:
 def test_with_a_device(boot_guest: Boot, mode: str, zswap: bool, virtual: bool) -> None:
     """auto leaves a machine that swaps to one device as it was; it uses virtual slots for zswap."""
     result = boot_guest(
-        "swapcheck --size 16M --pageout --passes 1 --json > $RESULTS/out.json; settle",
+        "swapcheck --size 16M --pageout --passes 1 --hold 1 --json > $RESULTS/out.json; settle",
         mode=mode,
         zswap=zswap,
         swap="file:128M",

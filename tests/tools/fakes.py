@@ -147,6 +147,7 @@ def ours(root: Path) -> Path:
             f"{at}/mode": "auto\n",
             f"{at}/slots_max": 1 << 30,
             f"{at}/metadata_bytes": 2 * MIB,
+            f"{at}/free_contiguous": 753 * PAGES,
             **{f"{at}/{name}": count * PAGES for name, count in slots.items()},
             **group("", stat="zswap_incomp 1048576\n"),
             **group("/user.slice", 18, 90, memory_swap_max=64 * MIB),

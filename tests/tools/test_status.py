@@ -41,6 +41,17 @@ def test_figures(ours: Path, ctl: Ran) -> None:
     assert seen["needs_root"] == []
 
 
+def test_fragmentation(ours: Path, tmp_path: Path, ctl: Ran) -> None:
+    """A quarter of 1004 MB that are free lies between used slots; mainline does not say."""
+    assert json.loads(ctl(ours, "status", "--json")[1])["free_fragmented"] == pytest.approx(0.25)
+    assert "free space between used slots: 25 %\n" in ctl(ours, "status")[1]
+    mainline = fakes.mainline_zswap(tmp_path / "mainline")
+    assert json.loads(ctl(mainline, "status", "--json")[1])["free_fragmented"] is None
+    assert "between used slots" not in ctl(mainline, "status")[1]
+    (ours / "sys/kernel/mm/vswap/free_contiguous").write_text(f"{1100 * fakes.PAGES}\n")  # some went meanwhile
+    assert json.loads(ctl(ours, "status", "--json")[1])["free_fragmented"] == 0
+
+
 def test_direct_entries_beside_virtual_ones(ours: Path, ctl: Ran) -> None:
     """Pages that were swapped out before virtual swap was used have a struct zswap_entry each."""
     (ours / "sys/kernel/mm/vswap/zswap").write_text(f"{100 * fakes.PAGES}\n")

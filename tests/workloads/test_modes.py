@@ -81,6 +81,16 @@ def test_several_processes_share_the_size(swapcheck: Program) -> None:
         assert report["verified"] is True and report["pages"] == 7 * 256
 
 
+def test_steps_that_only_read_leave_a_wrong_page_wrong(swapcheck: Program) -> None:
+    def found(*args: str) -> int:
+        churn = ["--mode", "churn", "--threads", "1", "--size", "2M", "--seconds", "1"]
+        report = swapcheck(*churn, *args, "--corrupt", "3", "--json").json()
+        return int(report["mismatches"])
+
+    assert found("--reads", "100") > 100
+    assert 0 < found() < 50  # soon it is rewritten or dropped
+
+
 def test_modes_in_a_list(swapcheck: Program) -> None:
     report = swapcheck("-m", "anon,mremap", "-m", "free", "--size", "2M", "--json").json()
     assert [entry["mode"] for entry in report["modes"]] == ["anon", "mremap", "free"]

@@ -25,6 +25,7 @@ BAD_SWAPCHECK = [
     ["--zero", "101"],
     ["--passes", "0"],
     ["--passes", "201"],
+    ["--reads", "101"],
     ["--processes", "0"],
     ["--children", "1001"],
     ["--order", "backwards"],

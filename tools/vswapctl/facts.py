@@ -62,6 +62,7 @@ def gather(snap: Snapshot, denied: list[str], measured: dict[str, float] | None)
             }
             for device in snap.devices
         ],
+        "free_fragmented": snap.fragmented,
         "zram": [
             {
                 "name": disk.name,

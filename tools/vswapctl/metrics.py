@@ -44,6 +44,11 @@ def _virtual(snap: Snapshot) -> list[Metric]:
         _gauge("vswap_refused_bytes", "Of the cached, those that do not compress.", in_bytes(slots.refused)),
         _gauge("vswap_slots_max", "Virtual slots there can be.", slots.max),
         _gauge("vswap_metadata_bytes", "Memory that describes virtual slots.", slots.metadata),
+        _gauge(
+            "vswap_device_contiguous_bytes",
+            "Free space of all devices in free clusters, not between used slots.",
+            in_bytes(slots.contiguous),
+        ),
     ]
 
 

@@ -34,6 +34,7 @@ class Slots(NamedTuple):
     cached: int | None
     refused: int | None
     metadata: int | None
+    contiguous: int | None  # of the free slots of devices
 
 
 class Zswap(NamedTuple):
@@ -95,6 +96,14 @@ class Snapshot(NamedTuple):
         return self.meminfo.get("MemAvailable", self.meminfo.get("MemFree", 0))
 
     @property
+    def fragmented(self) -> float | None:
+        """The part of the devices' free space that lies between used slots, 0 to 1; None if it is not known."""
+        free = sum(device.free for device in self.devices)
+        if not free or self.slots is None or self.slots.contiguous is None:
+            return None
+        return max(0.0, 1 - self.slots.contiguous * PAGE / free)
+
+    @property
     def gained(self) -> int | None:
         """RAM that is free because pages are compressed, or zero, after all that it costs; bytes.
 
@@ -111,7 +120,10 @@ def read_slots(kernel: Kernel) -> Slots | None:
     """The figures of virtual swap; None if the kernel has none."""
     if not kernel.exists(VSWAP):
         return None
-    files = ("slots_used", "slots_max", "zero", "zswap", "physical", "cached", "refused", "metadata_bytes")
+    files = (
+        "slots_used", "slots_max", "zero", "zswap", "physical", "cached", "refused", "metadata_bytes",
+        "free_contiguous",
+    )  # fmt: skip
     return Slots(kernel.word(f"{VSWAP}/mode"), *(kernel.number(f"{VSWAP}/{name}") for name in files))
 
 

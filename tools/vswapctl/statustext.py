@@ -81,6 +81,8 @@ def devices(snap: Snapshot) -> list[str]:
             f" {dev.priority:>8}"
             for dev in snap.devices
         ]
+    if snap.fragmented is not None:
+        lines.append(f"free space between used slots: {snap.fragmented * 100:.0f} %")
     for disk in snap.zram:
         ratio = f", ratio {disk.data / disk.memory:.2f}" if disk.memory >= 64 * PAGE else ""
         lines.append(f"{printable(disk.name)}: {size(disk.data)} in {size(disk.memory)} of RAM{ratio}")

@@ -206,15 +206,24 @@ static const struct {
 	{ 2, fork_and_check },
 };
 
+static bool only_read(struct slice *s)
+{
+	return (double)(next_random(s) >> 40) * 100.0 / (1 << 24) < s->w.opt->reads;
+}
+
 static void one_step(struct slice *s)
 {
 	unsigned int at = (unsigned int)(next_random(s) % 1000), i = 0;
 	struct step step = random_step(s);
 
+	s->steps++;
+	if (s->w.opt->reads && only_read(s)) {
+		check(s, &step);
+		return;
+	}
 	while (at >= actions[i].weight)
 		at -= actions[i++].weight;
 	actions[i].act(s, &step);
-	s->steps++;
 }
 
 static void check_slice(struct slice *s)

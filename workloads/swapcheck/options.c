@@ -19,6 +19,8 @@ static const char help_start[] =
 "                          fork-many (default 64: more than a swap count within its word)\n"
 "      --threads N         threads of each worker in mode churn (default 2)\n"
 "      --seconds S         how long mode churn works (default 10)\n"
+"      --reads P           P percent of its steps only verify (default 0); of the others\n"
+"                          42 percent do\n"
 "      --seed N            another seed, other content (default 1)\n"
 "      --hugepage          ask for huge pages (MADV_HUGEPAGE)\n"
 "\n"
@@ -68,7 +70,7 @@ enum {
 	OPT_SAME, OPT_TEXT, OPT_RANDOM, OPT_RATIO, OPT_PAGEOUT, OPT_RECLAIM, OPT_PASSES,
 	OPT_ORDER, OPT_REWRITE, OPT_MIN_SWAPPED, OPT_TMPDIR, OPT_KSM_WAIT, OPT_ALLOW_SKIP,
 	OPT_READY_FILE, OPT_HOLD, OPT_WAIT_FILE, OPT_WAIT_TIMEOUT, OPT_JSON, OPT_DUMP,
-	OPT_CORRUPT,
+	OPT_CORRUPT, OPT_READS,
 };
 
 static const struct option long_options[] = {
@@ -78,6 +80,7 @@ static const struct option long_options[] = {
 	{ "children", required_argument, NULL, OPT_CHILDREN },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
+	{ "reads", required_argument, NULL, OPT_READS },
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "hugepage", no_argument, NULL, OPT_HUGEPAGE },
 	{ "zero", required_argument, NULL, OPT_ZERO },
@@ -219,6 +222,7 @@ static bool take_option(struct options *opt, int c, const char *value)
 	case OPT_RATIO:
 		return parse_decimal(value, 1000, &opt->mix.ratio) && opt->mix.ratio >= 1;
 	case OPT_REWRITE:	return parse_decimal(value, 100, &opt->rewrite);
+	case OPT_READS:		return parse_decimal(value, 100, &opt->reads);
 	case OPT_SECONDS:	return parse_decimal(value, 1e6, &opt->seconds);
 	case OPT_HOLD:		return parse_decimal(value, 1e6, &opt->hold);
 	case OPT_WAIT_TIMEOUT:	return parse_decimal(value, 1e6, &opt->wait_timeout);

@@ -52,7 +52,7 @@ struct options {
 	enum order order;
 	double rewrite;			/* percent of pages, between passes */
 	bool pageout, reclaim, hugepage;
-	double seconds;			/* churn */
+	double seconds, reads;		/* churn; reads: percent of its steps */
 	double hold;
 	const char *ready_file, *wait_file;
 	double wait_timeout;

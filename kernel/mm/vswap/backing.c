@@ -53,8 +53,7 @@ static void vswap_release_zswap(struct swap_cluster_info *ci, unsigned int off,
 
 	for (i = 0; i < nr; i += len) {
 		len = vswap_owner_run(ci, off + i, nr - i);
-		vswap_free_run(words + i, len,
-			       vswap_memcg_owner(__swap_cgroup_get(ci, off + i)));
+		vswap_free_run(words + i, len, vswap_memcg_owner(ci, off + i));
 	}
 	vswap_count(VSWAP_NR_ZSWAP, -(long)nr);
 }
@@ -256,20 +255,20 @@ struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(virt);
 	unsigned int off = swp_cluster_offset(virt);
+	struct mem_cgroup *memcg;
 	enum vswap_tag from;
-	unsigned short id;
 
 	spin_lock(&ci->lock);
 	from = vswap_backing_tag(ci->backing[off]);
 	if (from != VSWAP_NONE)
 		vswap_release_backing(ci, virt, 1, VSWAP_ALL_TAGS, VSWAP_WRITTEN);
-	id = __swap_cgroup_get(ci, off);
-	ci->owners |= vswap_owner_bit(id);
+	memcg = vswap_memcg_owner(ci, off);
+	ci->owners |= vswap_owner_bit(__swap_cgroup_get(ci, off));
 	WRITE_ONCE(ci->backing[off], word);
 	spin_unlock(&ci->lock);
 	vswap_count(VSWAP_NR_ZSWAP, 1);
 	trace_vswap_backing(virt, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
-	return vswap_memcg_owner(id);
+	return memcg;
 }
 
 /*
@@ -397,6 +396,7 @@ unsigned int vswap_leave_device(struct folio *folio, unsigned int type)
 		unsigned long word = ci->backing[off + i];
 		swp_entry_t entry = page_swap_entry(folio_page(folio, i));
 
+		VM_WARN_ON_ONCE(!vswap_backing_is_valid(word));
 		if (vswap_backing_tag(word) != VSWAP_SLOT ||
 		    vswap_backing_to_type(word) != type)
 			continue;

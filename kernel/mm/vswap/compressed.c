@@ -176,13 +176,15 @@ static unsigned long vswap_word_to_handle(unsigned long word)
  * vswap_zswap_is_sane - can there be compressed data where a word says?
  * @word: the word
  *
- * Return: false if there is no such pool or no such slab object.
+ * Return: false if the word is another one, or there is no such pool or no such
+ * slab object.
  */
 bool vswap_zswap_is_sane(unsigned long word)
 {
 	unsigned long handle = vswap_word_to_handle(word);
 
-	return vswap_word_to_pool(word) && virt_addr_valid((void *)handle) &&
+	return vswap_backing_tag(word) == VSWAP_ZSWAP &&
+	       vswap_word_to_pool(word) && virt_addr_valid((void *)handle) &&
 	       PageSlab(virt_to_head_page((void *)handle));
 }
 
@@ -203,7 +205,7 @@ bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page)
 		.handle = vswap_word_to_handle(word),
 	};
 
-	VM_WARN_ON_ONCE(vswap_backing_tag(word) != VSWAP_ZSWAP || !entry.pool);
+	VM_WARN_ON_ONCE(!vswap_zswap_is_sane(word));
 	return zswap_decompress(&entry, page);
 }
 
@@ -219,7 +221,7 @@ static void vswap_free_alike(const unsigned long *words, unsigned int nr,
 	for (i = 0; i < nr; i++) {
 		unsigned int length = vswap_backing_to_length(words[i]);
 
-		VM_WARN_ON_ONCE(vswap_backing_tag(words[i]) != VSWAP_ZSWAP);
+		VM_WARN_ON_ONCE(!vswap_zswap_is_sane(words[i]));
 		handles[i] = vswap_word_to_handle(words[i]);
 		size += length;
 		nr_raw += length == PAGE_SIZE;

@@ -19,13 +19,9 @@ static int __init vswap_init(void)
 	err = vswap_space_init(vswap_grow_work);
 	if (err)
 		goto err;
-	err = vswap_stats_init();
-	if (err)
-		goto err_space;
 	err = vswap_sysfs_init();
 	if (err)
-		goto err_stats;
-	/* From here on the files in sysfs read the counters. */
+		goto err_space;
 	err = vswap_io_init();
 	if (err)
 		goto err_space;
@@ -38,8 +34,6 @@ static int __init vswap_init(void)
 	vswap_policy_changed();
 	return 0;
 
-err_stats:
-	vswap_stats_destroy();
 err_space:
 	vswap_space_destroy();
 err:

@@ -64,7 +64,7 @@
 #include <linux/atomic.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/percpu_counter.h>
+#include <linux/percpu.h>
 #include <linux/sizes.h>
 #include <linux/vm_event_item.h>
 #include <linux/vmalloc.h>
@@ -213,7 +213,6 @@ bool vswap_memcg_may_own(unsigned short id);
 struct mem_cgroup *vswap_memcg_get(unsigned short id);
 void vswap_memcg_put(struct mem_cgroup *memcg);
 int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
-int vswap_memcg_charge_id(unsigned short id, int nr);
 void vswap_memcg_event(struct mem_cgroup *memcg, enum vm_event_item event);
 struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg);
 bool vswap_memcg_allows(struct mem_cgroup *memcg);
@@ -222,7 +221,7 @@ bool vswap_memcg_may_store(struct mem_cgroup *memcg);
 void vswap_memcg_count_refused(unsigned short id, int nr);
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
-struct mem_cgroup *vswap_memcg_owner(unsigned short id);
+struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off);
 void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size);
 void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 				unsigned int nr, unsigned int nr_raw);
@@ -233,6 +232,11 @@ unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
 unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon);
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg);
 void vswap_memcg_no_slots(struct folio *folio);
+
+static inline struct obj_cgroup *vswap_folio_objcg(struct folio *folio)
+{
+	return folio_objcg(folio);
+}
 #else
 static inline bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes,
 				       gfp_t gfp)
@@ -259,11 +263,6 @@ static inline struct mem_cgroup *vswap_memcg_get(unsigned short id)
 static inline void vswap_memcg_put(struct mem_cgroup *memcg) { }
 
 static inline int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
-{
-	return 0;
-}
-
-static inline int vswap_memcg_charge_id(unsigned short id, int nr)
 {
 	return 0;
 }
@@ -302,7 +301,13 @@ static inline struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *mem
 
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
 
-static inline struct mem_cgroup *vswap_memcg_owner(unsigned short id)
+static inline struct obj_cgroup *vswap_folio_objcg(struct folio *folio)
+{
+	return NULL;
+}
+
+static inline struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci,
+						   unsigned int off)
 {
 	return NULL;
 }
@@ -367,12 +372,22 @@ enum vswap_counter {
 	VSWAP_NR_COUNTERS,
 };
 
+/* Of a CPU: what it has added, and taken away. */
+struct vswap_counters {
+	long nr[VSWAP_NR_COUNTERS];	/* slots */
+};
+
+DECLARE_PER_CPU_ALIGNED(struct vswap_counters, vswap_counters);
 extern atomic_long_t vswap_tables_used;
 
-int vswap_stats_init(void);
-void vswap_stats_destroy(void);
-void vswap_count(enum vswap_counter counter, long nr);
+/* Add @nr slots, negative to take away; in any context but NMI. */
+static inline void vswap_count(enum vswap_counter counter, long nr)
+{
+	this_cpu_add(vswap_counters.nr[counter], nr);
+}
+
 unsigned long vswap_counted(enum vswap_counter counter);
+unsigned long vswap_nr_contiguous(void);
 long vswap_nr_tables(void);
 
 /* sysfs.c */

@@ -31,7 +31,8 @@ static swp_entry_t vswap_device_entry(struct folio *folio, unsigned int idx)
 {
 	unsigned long word = READ_ONCE(vswap_folio_words(folio)[idx]);
 
-	VM_WARN_ON_ONCE_FOLIO(vswap_backing_tag(word) != VSWAP_SLOT, folio);
+	VM_WARN_ON_ONCE_FOLIO(vswap_backing_tag(word) != VSWAP_SLOT ||
+			      !vswap_backing_is_valid(word), folio);
 	return swp_entry(vswap_backing_to_type(word),
 			 vswap_backing_to_offset(word));
 }
@@ -97,6 +98,7 @@ static unsigned long vswap_peek(swp_entry_t entry)
 	if (backing)
 		word = READ_ONCE(backing[swp_cluster_offset(entry)]);
 	rcu_read_unlock();
+	VM_WARN_ON_ONCE(!vswap_backing_is_valid(word));
 	return word;
 }
 

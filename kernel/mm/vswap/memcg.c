@@ -181,6 +181,43 @@ void vswap_memcg_put(struct mem_cgroup *memcg)
 	mem_cgroup_put(memcg);
 }
 
+static bool vswap_memcg_is_v2(void)
+{
+	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
+}
+
+/**
+ * vswap_memcg_owner - who is charged for what backs a slot
+ * @ci: the cluster, locked
+ * @off: the slot, which is in use
+ *
+ * The folio in the swap cache there usually has the same owner, which saves a
+ * lookup. An id names one group at a time.
+ *
+ * Return: the group, which stays as long as the slot is in use, or NULL.
+ */
+struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off)
+{
+	struct mem_cgroup *memcg = NULL;
+	unsigned long swp_tb;
+	unsigned short id;
+
+	lockdep_assert_held(&ci->lock);
+	if (!vswap_memcg_is_v2())
+		return NULL;
+	id = __swap_cgroup_get(ci, off);
+	if (!id)
+		return NULL;
+	swp_tb = __swap_table_get(ci, off);
+	rcu_read_lock();
+	if (swp_tb_is_folio(swp_tb))
+		memcg = folio_memcg(swp_tb_to_folio(swp_tb));
+	if (!memcg || mem_cgroup_private_id(memcg) != id)
+		memcg = mem_cgroup_from_private_id(id);
+	rcu_read_unlock();
+	return memcg;
+}
+
 /**
  * vswap_memcg_charge - charge a group for slots of a device
  * @memcg: the group, or NULL
@@ -210,25 +247,6 @@ int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
 	}
 	mod_memcg_state(memcg, MEMCG_SWAP, nr);
 	return 0;
-}
-
-/**
- * vswap_memcg_charge_id - the same, for the owner of virtual slots
- * @id: its id, or 0
- * @nr: the number of slots, negative to uncharge
- *
- * Return: 0, or -ENOMEM if the limit has been reached.
- */
-int vswap_memcg_charge_id(unsigned short id, int nr)
-{
-	int err;
-
-	if (mem_cgroup_disabled())
-		return 0;
-	rcu_read_lock();
-	err = vswap_memcg_charge(mem_cgroup_from_private_id(id), nr, true);
-	rcu_read_unlock();
-	return err;
 }
 
 /**
@@ -364,11 +382,6 @@ bool vswap_memcg_may_store(struct mem_cgroup *memcg)
 static struct vswap_group vswap_everybody;
 static struct vswap_group vswap_nobody;
 
-static bool vswap_memcg_is_v2(void)
-{
-	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
-}
-
 /**
  * vswap_memcg_group - what virtual swap knows of a group
  * @memcg: the group, or NULL
@@ -382,24 +395,6 @@ struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
 	if (!memcg || mem_cgroup_is_root(memcg) || mem_cgroup_kmem_disabled())
 		return &vswap_everybody;
 	return vswap_memcg_is_v2() ? &memcg->vswap : &vswap_nobody;
-}
-
-/**
- * vswap_memcg_owner - who is charged for compressed data of a slot
- * @id: the owner of the slot, which is in use
- *
- * Return: the group, which stays as long as the slot is in use, or NULL.
- */
-struct mem_cgroup *vswap_memcg_owner(unsigned short id)
-{
-	struct mem_cgroup *memcg;
-
-	if (!vswap_memcg_is_v2())
-		return NULL;
-	rcu_read_lock();
-	memcg = mem_cgroup_from_private_id(id);
-	rcu_read_unlock();
-	return memcg;
 }
 
 /* A group that is gone has left its pages to this one. @memcg may be NULL. */

@@ -49,6 +49,9 @@ static void vswap_pool_work_fn(struct work_struct *work)
 		schedule_delayed_work(&vswap_pool_work, HZ);
 }
 
+/* Changes with all that the answers below depend on but limits of groups. */
+static unsigned int vswap_policy;
+
 /**
  * vswap_policy_changed - have virtual slots available if they may be used now
  *
@@ -59,6 +62,7 @@ static void vswap_pool_work_fn(struct work_struct *work)
  */
 void vswap_policy_changed(void)
 {
+	WRITE_ONCE(vswap_policy, vswap_policy + 1);
 	vswap_forget_refusals();
 	if (!vswap_si)
 		return;
@@ -119,6 +123,7 @@ void vswap_devices_changed(struct plist_head *devices)
 		nofs |= si->ops->flags & SWAP_OPS_F_REQUIRE_NOFS;
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
+	WRITE_ONCE(vswap_policy, vswap_policy + 1);
 	if (nofs)
 		WRITE_ONCE(vswap_nofs, true);
 	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);
@@ -158,8 +163,9 @@ bool vswap_require_nofs(void)
  *
  * Reclaim asks whether a page can be swapped out without a device
  * (vswap_can_swap()): there is room, and something is left that compresses. The
- * allocator asks which slot a folio gets (vswap_wanted()): a virtual one if
- * virtual swap is used, or, when devices have no room, if there is room.
+ * allocator asks which slot a folio gets (vswap_wanted()), if its group may swap
+ * at all: a virtual one if virtual swap is used, or, when devices have no room,
+ * if there is room.
  */
 
 /* Can a backing word name memory anywhere in this machine? */
@@ -235,37 +241,15 @@ bool __vswap_can_swap_folio(struct folio *folio)
 	return can_swap;
 }
 
-/*
- * A group that has room for a page has room for a few more in the same tick:
- * reclaim takes many pages of one group after the other. zswap looks at its
- * limits again when it stores a page; what it does not take then is refused.
- */
-#define VSWAP_CREDIT	SWAP_CLUSTER_MAX
-
-struct vswap_credit {
-	struct mem_cgroup *memcg;	/* compared only */
-	unsigned long tick;
-	unsigned int nr;		/* pages */
-};
-
-static DEFINE_PER_CPU(struct vswap_credit, vswap_credits);
-
-/* Is there room for @nr pages of @memcg? Asks once for many. */
-static bool vswap_has_credit(struct mem_cgroup *memcg, unsigned int nr)
+/* May the owner of @folio swap at all? A limit of 0 holds from now on. */
+static bool vswap_allowed(struct folio *folio)
 {
-	struct vswap_credit *credit = get_cpu_ptr(&vswap_credits);
-	bool has_room = true;
+	bool allowed;
 
-	if (credit->nr < nr || credit->memcg != memcg || credit->tick != jiffies) {
-		has_room = vswap_has_room(memcg, false);
-		credit->memcg = memcg;
-		credit->tick = jiffies;
-		credit->nr = has_room ? max_t(unsigned int, VSWAP_CREDIT, nr) : 0;
-	}
-	if (has_room)
-		credit->nr -= nr;
-	put_cpu_ptr(&vswap_credits);
-	return has_room;
+	rcu_read_lock();
+	allowed = vswap_memcg_allows(folio_memcg(folio));
+	rcu_read_unlock();
+	return allowed;
 }
 
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
@@ -276,12 +260,11 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
-	wanted = vswap_memcg_allows(memcg);
-	if (wanted && get_nr_swap_pages() > 0)
+	if (get_nr_swap_pages() > 0)
 		wanted = vswap_is_used_for(memcg);
-	else if (wanted)
+	else
 		wanted = vswap_is_used_for_zswap() &&
-			 vswap_has_credit(memcg, folio_nr_pages(folio));
+			 vswap_has_room(memcg, false);
 	rcu_read_unlock();
 	return wanted;
 }
@@ -300,11 +283,64 @@ void vswap_grow_work(struct work_struct *work)
 		vswap_grow();
 }
 
+/*
+ * What holds for a page of a group holds for a few more in the same tick:
+ * reclaim takes many pages of one group after the other, and zswap looks at its
+ * limits again when it stores a page. What it does not take then is refused. A
+ * limit that forbids swap is not among this: nothing looks at it later.
+ */
+#define VSWAP_CREDIT	SWAP_CLUSTER_MAX
+
+struct vswap_credit {
+	struct obj_cgroup *objcg;	/* compared only */
+	unsigned long tick;
+	unsigned int policy;		/* see vswap_policy */
+	unsigned int nr;		/* pages */
+};
+
+static DEFINE_PER_CPU(struct vswap_credit, vswap_credits);
+
+/* Has a page of the same group got a virtual slot on this CPU just now? */
+static bool vswap_take_credit(struct obj_cgroup *objcg, unsigned int nr)
+{
+	struct vswap_credit *credit = get_cpu_ptr(&vswap_credits);
+	bool taken = credit->nr >= nr && credit->objcg == objcg &&
+		     credit->tick == jiffies &&
+		     credit->policy == READ_ONCE(vswap_policy);
+
+	if (taken)
+		credit->nr -= nr;
+	put_cpu_ptr(&vswap_credits);
+	return taken;
+}
+
+/* @nr pages got virtual slots by the policy that was read before. */
+static void vswap_give_credit(struct obj_cgroup *objcg, unsigned int nr,
+			      unsigned int policy)
+{
+	struct vswap_credit *credit = get_cpu_ptr(&vswap_credits);
+
+	credit->objcg = objcg;
+	credit->tick = jiffies;
+	credit->policy = policy;
+	credit->nr = VSWAP_CREDIT - min(nr, VSWAP_CREDIT);
+	put_cpu_ptr(&vswap_credits);
+}
+
 /* See vswap_prepare_alloc(). */
 bool __vswap_prepare_alloc(struct folio *folio)
 {
+	struct obj_cgroup *objcg = vswap_folio_objcg(folio);
+	unsigned int policy = READ_ONCE(vswap_policy);
+	unsigned int nr = folio_nr_pages(folio);
+
+	if (!vswap_allowed(folio))
+		return false;
+	if (vswap_take_credit(objcg, nr))
+		return true;
 	if (!vswap_wanted(folio))
 		return false;
+	vswap_give_credit(objcg, nr, policy);
 
 	/* Usually the work item has already done this. */
 	if (unlikely(vswap_nr_reserved() < vswap_reserve_target))

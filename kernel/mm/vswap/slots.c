@@ -43,6 +43,9 @@ static atomic_long_t *vswap_rmap_word(swp_entry_t slot)
 
 static swp_entry_t vswap_word_to_slot(unsigned long word)
 {
+	VM_WARN_ON_ONCE(vswap_backing_tag(word) != VSWAP_SLOT ||
+			!vswap_backing_is_valid(word) ||
+			vswap_backing_to_type(word) == vswap_type);
 	return swp_entry(vswap_backing_to_type(word),
 			 vswap_backing_to_offset(word));
 }
@@ -117,23 +120,13 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 
 	for (i = 0; i < nr; i += len) {
 		len = vswap_owner_run(ci, ci_off + i, nr - i);
-		vswap_memcg_charge_id(__swap_cgroup_get(ci, ci_off + i), -(int)len);
+		vswap_memcg_charge(vswap_memcg_owner(ci, ci_off + i), -(int)len, false);
 	}
 
 	for (i = 0; i < nr; i += run) {
 		run = vswap_backing_slot_run(words + i, nr - i, SWAPFILE_CLUSTER);
 		swap_free_backing(vswap_word_to_slot(words[i]), run);
 	}
-}
-
-static unsigned short vswap_owner(struct folio *folio)
-{
-	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
-	unsigned short id;
-
-	id = __swap_cgroup_get(ci, swp_cluster_offset(folio->swap));
-	swap_cluster_unlock(ci);
-	return id;
 }
 
 /**
@@ -145,5 +138,10 @@ static unsigned short vswap_owner(struct folio *folio)
  */
 int vswap_charge_slots(struct folio *folio, int nr)
 {
-	return vswap_memcg_charge_id(vswap_owner(folio), nr);
+	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
+	struct mem_cgroup *memcg;
+
+	memcg = vswap_memcg_owner(ci, swp_cluster_offset(folio->swap));
+	swap_cluster_unlock(ci);
+	return vswap_memcg_charge(memcg, nr, true);
 }

@@ -5,30 +5,20 @@
  * The counters of slots are per CPU: taking or freeing a virtual slot touches
  * no cache line that all CPUs share.
  */
-#include <linux/init.h>
+#include <linux/cpumask.h>
 #include <linux/mm.h>
+#include <linux/percpu-refcount.h>
+#include <linux/sched.h>
 
 #include "internal.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/vswap.h>
 
-static struct percpu_counter vswap_counters[VSWAP_NR_COUNTERS];
+DEFINE_PER_CPU_ALIGNED(struct vswap_counters, vswap_counters);
 
 /* Clusters that have tables, whether slots of them are in use or not. */
 atomic_long_t vswap_tables_used;
-
-/**
- * vswap_count - add to a counter
- * @counter: which
- * @nr: how many slots, negative to take away
- *
- * Context: Any but NMI.
- */
-void vswap_count(enum vswap_counter counter, long nr)
-{
-	percpu_counter_add_local(&vswap_counters[counter], nr);
-}
 
 /**
  * vswap_counted - read a counter
@@ -38,7 +28,13 @@ void vswap_count(enum vswap_counter counter, long nr)
  */
 unsigned long vswap_counted(enum vswap_counter counter)
 {
-	return percpu_counter_sum_positive(&vswap_counters[counter]);
+	long sum = 0;
+	int cpu;
+
+	/* A slot may be freed on another CPU than the one that took it. */
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu(vswap_counters, cpu).nr[counter]);
+	return max(sum, 0L);
 }
 
 /**
@@ -49,6 +45,47 @@ unsigned long vswap_counted(enum vswap_counter counter)
 long vswap_nr_tables(void)
 {
 	return atomic_long_read(&vswap_tables_used);
+}
+
+static unsigned long vswap_contiguous_of(struct swap_info_struct *si)
+{
+	unsigned long i, nr = 0;
+
+	for (i = 0; i < DIV_ROUND_UP(si->max, SWAPFILE_CLUSTER); i++) {
+		if (!data_race(si->cluster_info[i].count))
+			nr += SWAPFILE_CLUSTER;
+		if (!(i % SWAPFILE_CLUSTER))
+			cond_resched();
+	}
+	return nr;
+}
+
+/**
+ * vswap_nr_contiguous - count the slots of devices that are in free clusters
+ *
+ * This walks all clusters, and holds a reference on the device meanwhile, which
+ * swapoff waits for.
+ *
+ * Return: that number; it may change at any time.
+ */
+unsigned long vswap_nr_contiguous(void)
+{
+	struct swap_info_struct *si;
+	unsigned long nr = 0;
+	unsigned int type;
+
+	for (type = 0; type < MAX_SWAPFILES; type++) {
+		/* A structure once seen is never freed. */
+		si = READ_ONCE(swap_info[type]);
+		if (!si || type == vswap_type ||
+		    !percpu_ref_tryget_live(&si->users))
+			continue;
+		/* Its clusters were set up before it went live. */
+		smp_rmb();
+		nr += vswap_contiguous_of(si);
+		percpu_ref_put(&si->users);
+	}
+	return nr;
 }
 
 /**
@@ -81,23 +118,4 @@ void __vswap_account_free(unsigned long offset, unsigned int nr)
 		arch_swap_invalidate_page(vswap_type, offset + i);
 	vswap_count(VSWAP_NR_USED, -(long)nr);
 	count_vm_events(VSWAP_FREE, nr);
-}
-
-/**
- * vswap_stats_init - set up the counters
- *
- * Return: 0, or a negative error number if memory is missing.
- */
-int __init vswap_stats_init(void)
-{
-	return percpu_counter_init_many(vswap_counters, 0, GFP_KERNEL,
-					VSWAP_NR_COUNTERS);
-}
-
-/**
- * vswap_stats_destroy - undo vswap_stats_init()
- */
-void __init vswap_stats_destroy(void)
-{
-	percpu_counter_destroy_many(vswap_counters, VSWAP_NR_COUNTERS);
 }

@@ -46,6 +46,7 @@ VSWAP_ATTR_RO(physical, vswap_counted(VSWAP_NR_PHYSICAL));
 VSWAP_ATTR_RO(cached, vswap_cached());
 VSWAP_ATTR_RO(refused, atomic_long_read(&vswap_refusals.nr));
 VSWAP_ATTR_RO(metadata_bytes, vswap_metadata_bytes());
+VSWAP_ATTR_RO(free_contiguous, vswap_nr_contiguous());
 
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
 			 char *buf)
@@ -76,6 +77,7 @@ static struct attribute *vswap_attrs[] = {
 	&cached_attr.attr,
 	&refused_attr.attr,
 	&metadata_bytes_attr.attr,
+	&free_contiguous_attr.attr,
 	NULL,
 };
 

@@ -210,13 +210,13 @@ bool __vswap_is_sparse(void)
 {
 	static unsigned long asked;
 	static bool sparse;
+	unsigned long before = READ_ONCE(asked), now = jiffies;
 	long clusters, used;
 
-	if (READ_ONCE(asked) != jiffies) {
+	if (before != now && cmpxchg(&asked, before, now) == before) {
 		/* Each CPU has clusters that it has just begun. */
 		clusters = vswap_nr_tables() - 8 - 2 * num_online_cpus();
 		used = vswap_counted(VSWAP_NR_USED);
-		WRITE_ONCE(asked, jiffies);
 		WRITE_ONCE(sparse, clusters * (SWAPFILE_CLUSTER / 2) > used);
 	}
 	return READ_ONCE(sparse);

@@ -24,12 +24,12 @@ do {									\
 } while (0)
 
 static void vswap_verify_zswap(struct vswap_census *c, unsigned long slot,
-			       const struct swap_cluster_info *ci,
+			       struct swap_cluster_info *ci,
 			       unsigned short id, unsigned long word)
 {
 	c->counted[VSWAP_NR_ZSWAP]++;
 	vswap_check(c, vswap_zswap_is_sane(word), "slot %lx: data at %lx", slot, word);
-	vswap_check(c, !vswap_memcg_owner(id) || ci->owners & vswap_owner_bit(id),
+	vswap_check(c, !id || ci->owners & vswap_owner_bit(id),
 		    "slot %lx: owner %u is not in %lx", slot, id, ci->owners);
 }
 

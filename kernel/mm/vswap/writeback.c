@@ -570,17 +570,15 @@ static void vswap_submit_request(struct vswap_request *req)
 	};
 	struct mem_cgroup *memcg = req->flights[0]->memcg;
 	struct cgroup_subsys_state *css = vswap_memcg_blkcg(memcg);
-	unsigned int i, nr = req->nr, noreclaim;
+	unsigned int i, nr = req->nr;
 
 	count_vm_events(PSWPOUT, nr);
 	for (i = 0; i < nr; i++)
 		vswap_memcg_event(memcg, PSWPOUT);
 	if (css)
 		kthread_associate_blkcg(css);
-	/* As in reclaim, because this frees memory. @req may be gone then. */
-	noreclaim = memalloc_noreclaim_save();
+	/* @req may be gone then. */
 	swap_write_submit(&ctx);
-	memalloc_noreclaim_restore(noreclaim);
 	if (css) {
 		kthread_associate_blkcg(NULL);
 		css_put(css);
@@ -604,6 +602,7 @@ static void vswap_cancel_overtaken(struct list_head *ready)
 static void vswap_submit_work(struct work_struct *work)
 {
 	struct vswap_request *req;
+	unsigned int noreclaim;
 	struct blk_plug plug;
 	LIST_HEAD(ready);
 	bool again;
@@ -615,6 +614,11 @@ static void vswap_submit_work(struct work_struct *work)
 
 	vswap_cancel_overtaken(&ready);
 	list_sort(NULL, &ready, vswap_flight_cmp);
+	/*
+	 * As in reclaim, because this frees memory; around the plug, in which
+	 * an interrupt may set a flag of the task.
+	 */
+	noreclaim = memalloc_noreclaim_save();
 	blk_start_plug(&plug);
 	while (!list_empty(&ready)) {
 		req = vswap_take_request();
@@ -624,6 +628,7 @@ static void vswap_submit_work(struct work_struct *work)
 		vswap_submit_request(req);
 	}
 	blk_finish_plug(&plug);
+	memalloc_noreclaim_restore(noreclaim);
 
 	/* The rest is submitted when a request has ended: vswap_done_work(). */
 	if (list_empty(&ready))

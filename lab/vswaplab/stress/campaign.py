@@ -37,7 +37,7 @@ def spec(trial: Trial, kernel: BuiltKernel, seed: int, seconds: float) -> GuestS
     grace = _GRACE.get(kernel.flavour, _GRACE_CHECKED)
     argv = [
         "python3", "-B", "-m", "vswaplab.guestprograms.stress", *trial.disturbers, "--seed", str(seed),
-        "--seconds", str(seconds), "--memory", str(megabytes), "--data", str(data),
+        "--seconds", str(seconds), "--reads", str(trial.reads), "--memory", str(megabytes), "--data", str(data),
         "--grace", str(grace), "--output",
     ]  # fmt: skip
     lab = shlex.quote(str(paths.repo_root() / "lab"))

@@ -24,9 +24,9 @@ class Trial:
     ``share`` is the size of all workers' data, as a share of the guest's memory. ``swaps`` are the
     swap devices that a guest may have, ``pools`` the sizes of zswap's pool, in percent, if it has one;
     ``memory`` are its sizes in MB (empty: those of its architecture). ``killed``: workers may be
-    killed, or get errors, by what is done; then only wrong content is a failure. ``expected`` are
-    complaints that belong to the trial. ``architectures`` and ``flavours`` are those in which it
-    makes sense.
+    killed, or get errors, by what is done; then only wrong content is a failure. ``reads``: workers
+    churn, and so many percent of their steps only verify. ``expected`` are complaints that belong to
+    the trial. ``architectures`` and ``flavours`` are those in which it makes sense.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Trial:
     pools: Sequence[int] = (3, 20, 80)
     memory: Sequence[int] = ()
     killed: bool = False
+    reads: float = 0
     expected: Sequence[str] = ()
     architectures: Sequence[str] = ("um", "x86_64")
     flavours: Sequence[str] = ("release", "bench", "debug", "minimal", "preempt", "rt", "kcsan")
@@ -74,6 +75,10 @@ TRIALS = (
     Trial(
         "changes", "Mode, compressor, pool, zswap, MGLRU, folio orders and vm settings change.",
         ("knobs",),
+    ),
+    Trial(
+        "reading", "Data is written once and read again and again, in part from swap; groups are reclaimed.",
+        ("reclaim",), share=0.5, reads=97, swaps=("none", "file:512M", "zram:256M"), flavours=WITH_GROUPS,
     ),
     Trial(
         "groups", "Limits change, groups are reclaimed, made and removed, processes move.", ("groups",),

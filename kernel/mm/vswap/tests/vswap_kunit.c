@@ -972,7 +972,60 @@ static void race_resizing(struct kunit *test)
 	}
 }
 
+/* Policy */
+
+static unsigned int asked;
+
+static bool count_and_want(struct folio *folio)
+{
+	asked++;
+	return true;
+}
+
+/*
+ * One answer does for many pages of a group, within a tick and on one CPU. It
+ * does not outlive a change of the policy, nor serve more pages than that.
+ */
+static void policy_is_asked_for_many(struct kunit *test)
+{
+	struct folio *small = new_folio(test, 0), *large;
+	unsigned long tick;
+	unsigned int i;
+
+	kunit_deactivate_static_stub(test, vswap_wanted);
+	kunit_activate_static_stub(test, vswap_wanted, count_and_want);
+	migrate_disable();
+	do {
+		tick = jiffies;
+		asked = 0;
+		for (i = 0; i < 4 * SWAP_CLUSTER_MAX; i++)
+			KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(small));
+	} while (tick != jiffies);
+	/* One more or less for what an earlier turn has left. */
+	KUNIT_EXPECT_GE(test, asked, 3);
+	KUNIT_EXPECT_LE(test, asked, 5);
+
+	do {
+		tick = jiffies;
+		for (asked = 0, i = 0; i < 3; i++) {
+			vswap_policy_changed();
+			KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(small));
+		}
+	} while (tick != jiffies);
+	KUNIT_EXPECT_EQ(test, asked, 3);
+	migrate_enable();
+
+	if (1 << MAX_TEST_ORDER < SWAP_CLUSTER_MAX)
+		return;
+	large = new_folio(test, MAX_TEST_ORDER);
+	asked = 0;
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(large));
+	KUNIT_EXPECT_EQ(test, asked, 3);
+}
+
 static struct kunit_case vswap_cases[] = {
+	KUNIT_CASE(policy_is_asked_for_many),
 	KUNIT_CASE(alloc_every_order),
 	KUNIT_CASE(no_slot_before_all_is_ready),
 	KUNIT_CASE(zero_slot),

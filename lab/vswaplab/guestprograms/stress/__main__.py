@@ -22,6 +22,7 @@ DISTURBERS: dict[str, Sequence[type[Disturber]]] = {
     "knobs": knobs.KNOBS,
     "swapoff": [devices.Swapoff],
     "groups": [groups.Limits, groups.Reclaim, groups.Moves],
+    "reclaim": [groups.Reclaim, groups.Moves],
     "deaths": [crowd.Deaths],
     "oom": [crowd.OutOfMemory],
     "cpus": [machine.Cpus],
@@ -125,6 +126,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--memory", type=int, required=True, help="the guest's, in MB")
     parser.add_argument("--data", type=int, required=True, help="of all workers together, in MB")
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--reads", type=float, default=0.0, help="percent of steps that only verify")
     parser.add_argument("--grace", type=float, default=GRACE, help="seconds in which workers must end")
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args(arguments)
@@ -141,7 +143,7 @@ def main(arguments: Sequence[str]) -> int:
     where = [*groups.WORKERS, *(one.group for one in chosen if isinstance(one, fuzz.BadInputs))]
     injected = "allocations" in args.disturbers
     workers = crowd.Crowd(
-        random.Random(f"workers {args.seed}"), args.workers, args.data, where, injected=injected
+        random.Random(f"workers {args.seed}"), args.workers, args.data, where, injected=injected, reads=args.reads
     )
     before = swapped()
     errors = disturbed(chosen, workers, args.seed, args.seconds)

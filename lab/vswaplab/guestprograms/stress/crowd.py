@@ -46,9 +46,12 @@ class Worker:
     fails: bool = False  # do its allocations fail?
 
 
-def arguments(rng: random.Random, megabytes: int) -> list[str]:
-    """swapcheck with a mode, a mixture of pages and a way to push them out that nobody chose."""
-    mode = rng.choice(MODES)
+def arguments(rng: random.Random, megabytes: int, reads: float = 0) -> list[str]:
+    """swapcheck with a mode, a mixture of pages and a way to push them out that nobody chose.
+
+    With ``reads`` it is mode churn for half a minute, and so many percent of its steps change nothing.
+    """
+    mode = "churn" if reads else rng.choice(MODES)
     # A debug kernel swaps a thousand pages a second: all of it several times would take minutes.
     passes = rng.choice((1, 2, 4) if megabytes < 48 else (1, 2))
     argv = [
@@ -56,8 +59,11 @@ def arguments(rng: random.Random, megabytes: int) -> list[str]:
         "--zero", str(rng.choice((0, 5, 30))), "--same", str(rng.choice((0, 5))),
         "--text", str(rng.choice((0, 20, 40))), "--random", str(rng.choice((0, 2, 10, 25))),
         "--rewrite", str(rng.choice((0, 10, 50))), "--passes", str(passes),
-        "--order", rng.choice(("sequential", "random", "alternate")), "--seconds", "4", "--allow-skip",
+        "--order", rng.choice(("sequential", "random", "alternate")), "--seconds", "30" if reads else "4",
+        "--allow-skip",
     ]  # fmt: skip
+    if reads:
+        argv += ["--reads", str(reads)]
     if mode == "fork":
         argv += ["--children", "6"]
     ways = [["--pageout"], ["--reclaim"]] if WORKERS[0].exists() else [["--pageout"]]
@@ -111,13 +117,17 @@ def outcome(worker: Worker) -> dict[str, Any]:
 
 
 class Crowd:
-    """Workers, ``number`` at a time, each with its part of ``megabytes``. Every byte of theirs is verified."""
+    """Workers, ``number`` at a time, each with its part of ``megabytes``. Every byte of theirs is verified.
+
+    ``injected``: allocations of theirs are made to fail. ``reads``: percent of their steps that only verify.
+    """
 
     def __init__(
-        self, rng: random.Random, number: int, megabytes: int, groups: Sequence[Path], *, injected: bool = False
-    ) -> None:
+        self, rng: random.Random, number: int, megabytes: int, groups: Sequence[Path], *,
+        injected: bool = False, reads: float = 0,
+    ) -> None:  # fmt: skip
         self._rng, self._number, self._each = rng, number, max(4, megabytes // number)
-        self._groups, self._injected = groups, injected
+        self._groups, self._injected, self._reads = groups, injected, reads
         self._running: list[Worker] = []
         self._started = 0
         self.checks = self.mismatches = 0
@@ -126,7 +136,7 @@ class Crowd:
 
     def _start(self) -> None:
         self._started += 1
-        argv = arguments(self._rng, self._each)
+        argv = arguments(self._rng, self._each, self._reads)
         self._running.append(started(argv, f"worker{self._started}", self._rng.choice(self._groups)))
 
     def _take(self, worker: Worker) -> None:
