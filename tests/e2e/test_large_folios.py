@@ -3,6 +3,7 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,13 +88,69 @@ def test_refault_without_a_device_and_of_shmem(boot_guest: Boot) -> None:
 
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "x86_64", "release")
-def test_folios_that_are_not_in_one_place(boot_guest: Boot) -> None:
-    """Pages were written back from the middle of folios: what is in zswap and on the disk is read page by page."""
+def test_folios_that_are_in_part_on_a_disk(boot_guest: Boot) -> None:
+    """Pages were written back from the middle of folios: no fault waits for the disk because of its neighbours."""
     _, folios, ours = refault(
         boot_guest, "vswap",
         between=WRITE_BACK,
     )  # fmt: skip
     assert ours["pswpin"] > 100 and ours["zswpin"] > 1000, (folios, ours)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_folios_that_are_in_part_on_a_synchronous_device(boot_guest: Boot) -> None:
+    """The same with a RAM disk: pages of zswap and of the device come back in one folio, by one fault."""
+    _, folios, ours = refault(boot_guest, "vswap", between=WRITE_BACK, swap="ram:64M")
+    assert ours["pswpin"] > 1000 and ours["zswpin"] > 1000 * FOLIO / 2, (folios, ours)
+    assert ours["pswpin"] + ours["zswpin"] > 8 * ours["pgmajfault"], (folios, ours)
+    assert folios["swpin"] > 1000, folios
+
+
+MIXED = """
+F=/sys/kernel/debug/fail_make_request; echo 0 > /proc/sys/vm/page-cluster
+if [ {others} = failing ]; then
+  echo 0 > $F/verbose; echo 1 > $F/interval; echo 0 > $F/times; echo 100 > $F/probability
+  echo 1 > /sys/block/ram0/make-it-fail
+fi
+python3 {program} --folios {folios} --others {others} > $RESULTS/out.json; echo $? > $RESULTS/code; settle
+"""
+
+
+def mixed(boot_guest: Boot, folios: int, others: str, flavour: str) -> dict[str, Any]:
+    """Run mixed_in_guest.py: what it found, and whether a read of the device has failed."""
+    result = boot_guest(
+        MIXED.format(program=Path(__file__).with_name("mixed_in_guest.py"), folios=folios, others=others),
+        arch="x86_64", flavour=flavour, cpus=2, mem_bytes=512 * MIB, pool_percent=50, mode="always",
+        swap="none" if others == "zero" else "ram:64M", expected=["Read-error on swap-device"],
+    )  # fmt: skip
+    seen = answer(result, "out.json")
+    logging.info("%s", seen)
+    assert number(result, "code") == seen["bad"] == 0
+    assert result.end.slots_used == 0
+    return {**seen, "errors": "Read-error on swap-device" in result.console}
+
+
+@pytest.mark.kernel("vswap", "x86_64", "release")
+@pytest.mark.parametrize("others", ["zero", "device"])
+def test_folios_in_several_places(boot_guest: Boot, others: str) -> None:
+    """Pages of zswap, and zero-filled ones or such on a RAM disk, come back in one folio, by one fault."""
+    folios, elsewhere = 100, 3
+    seen = mixed(boot_guest, folios, others, "release").pop("read")
+    # A page that was in use for a moment is not swapped out, and its folio comes back in pieces.
+    most = 0.9 * folios
+    assert most <= seen["swpin"] <= folios and seen["faults"] <= 1.5 * folios, seen
+    assert seen["zswpin"] >= most * (FOLIO - elsewhere), seen
+    assert seen["swpin_zero" if others == "zero" else "pswpin"] >= most * elsewhere, seen
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "debug", checkers=True)
+@pytest.mark.parametrize("others", ["zero", "device", "failing"])
+def test_folios_in_several_places_debug(boot_guest: Boot, others: str) -> None:
+    """The same. If one of the pages cannot be read ("failing"), they are read one by one, and nothing is lost."""
+    seen = mixed(boot_guest, 100, others, "debug")
+    assert (seen["read"]["swpin"] > 90) is (others != "failing") and seen["errors"] is (others == "failing"), seen
 
 
 @pytest.mark.long
@@ -125,7 +182,8 @@ def test_the_device_goes(boot_guest: Boot, mode: str, size: str, place: str) -> 
 
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "x86_64", "release")
-def test_races_of_large_folios(boot_guest: Boot) -> None:
+@pytest.mark.parametrize("swap", ["file:512M", "ram:48M"])
+def test_races_of_large_folios(boot_guest: Boot, swap: str) -> None:
     """Swapped out and in, written back, split by partial unmapping and forks, with one slot's fate at a time."""
     result = boot_guest(
         """
@@ -137,8 +195,8 @@ swapcheck --mode anon,fork,dontneed,pageout,mremap,churn --seconds 10 --size 160
   --rewrite 30 --passes 3 --json > $RESULTS/out.json
 cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; settle
 """,
-        arch="x86_64", flavour="release", cpus=2, mem_bytes=96 * MIB, swap="file:512M", pool_percent=15,
-        timeout=900.0,
+        arch="x86_64", flavour="release", cpus=2, mem_bytes=(144 if swap.startswith("ram") else 96) * MIB,
+        swap=swap, pool_percent=15, timeout=900.0,
     )  # fmt: skip
     assert answer(result, "out.json")["verified"] is True, result.output
     assert number(result, "swpin") > 0

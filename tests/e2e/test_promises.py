@@ -215,6 +215,41 @@ group a; in_group a python3 /run/at_once.py > $RESULTS/seen
     assert first >= 50 and more == 0
 
 
+# Pages are read back from zswap, and keep their slots: then the limit becomes 0.
+DRAINED = """
+import mmap
+N, PAGEOUT = 1000, 21
+def out():
+    with open("/proc/vmstat") as lines:
+        return sum(int(line.split()[1]) for line in lines if line.startswith(("zswpout ", "pswpout ")))
+def read():
+    assert all(memory[page * 4096 : (page + 1) * 4096] == page.to_bytes(8, "little") * 512 for page in range(N))
+memory = mmap.mmap(-1, N * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(N):
+    memory[page * 4096 : (page + 1) * 4096] = page.to_bytes(8, "little") * 512
+memory.madvise(PAGEOUT)
+read()
+with open("/sys/fs/cgroup/a/memory.swap.max", "w") as limit:
+    limit.write("0")
+for turn in range(3):
+    before = out()
+    memory.madvise(PAGEOUT)
+    print(out() - before)
+    read()
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_swap_max_zero_takes_slots_back(boot_guest: Boot) -> None:
+    """Pages that have slots can be swapped out once more, as on a disk; when they are read, the slots go."""
+    script = f"""
+cat > /run/drained.py <<'EOF'{DRAINED}EOF
+group a; in_group a python3 /run/drained.py > $RESULTS/seen
+"""
+    first, second, third = map(int, boot_guest(script, flavour="release").files["seen"].split())
+    assert first > 900 and (second, third) == (0, 0)
+
+
 # 24 MB of zeroes and 24 MB of text, of a group that may have 2 MB of a device that has room for all.
 ZEROES = """
 group a; echo 2M > $CG/a/memory.swap.max

@@ -237,6 +237,42 @@ def test_what_cannot_be_written_stays_in_zswap(boot_guest: Boot, percent: int) -
     assert (result.end.slots_used, result.end.physical) == (0, 0)
 
 
+AT_LIMIT = (
+    PRELUDE
+    + """
+F=/sys/kernel/debug/fail_make_request
+dev=$(device); echo 0 > $F/verbose; echo 1 > $F/interval; echo -1 > $F/times; echo 100 > $F/probability
+echo 1 > /sys/block/${dev##*/}/make-it-fail
+group a; echo 8M > $CG/a/memory.zswap.max; echo Y > $Z/shrinker_enabled
+in_group a swapcheck --size 64M --passes 1 --random 0 --zero 0 --text 60 --ready-file /run/ready \\
+  --wait-file /run/go --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+most=0
+for i in $(seq 30); do
+  timeout 2 sh -c "echo 8M > $CG/a/memory.reclaim"; now=$(cat $CG/a/memory.zswap.current)
+  [ $now -le $most ] || most=$now
+done 2>/dev/null
+echo $most > $RESULTS/most; dmesg | grep -ci "write.error on swap" > $RESULTS/errors
+echo 0 > /sys/block/${dev##*/}/make-it-fail; touch /run/go; wait $pid; settle
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "debug", checkers=True)
+def test_a_failing_device_lifts_no_limit(boot_guest: Boot) -> None:
+    """Data to be written makes room below memory.zswap.max. Once writing fails, nothing is taken for it."""
+    result = boot_guest(
+        AT_LIMIT, mem_bytes=192 * MIB, swap="file:128M", pool_percent=50, cpus=2, timeout=600.0,
+        expected=["Write-error on swap-device"],
+    )  # fmt: skip
+    assert answer(result, "out.json")["verified"] is True, result.output
+    logging.info("at most %s bytes in zswap, %s errors", result.files["most"], result.files["errors"])
+    assert number(result, "errors") > 0
+    # Until the first request has failed, what is in flight (a pool of 192 pages here) counts as written.
+    assert 6 * MIB < number(result, "most") < 9.5 * MIB
+    assert (result.end.slots_used, result.end.physical) == (0, 0)
+
+
 # A pool of two megabytes and a device of eight, or a group that may have no more than eight on a larger one. When
 # all of it is full, a megabyte is asked for twenty times.
 FULL = (

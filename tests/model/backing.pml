@@ -216,9 +216,9 @@ inline swap_read_folio(v)
 {
 	if
 	:: atomic { zero[v] -> data[v] = 0 }
-	:: atomic {	/* vswap_zswap_load() */
+	:: atomic {	/* vswap_read_folio() */
 		model_tag(v) == ZSWAP || backing[v] == FLIGHT;
-		if :: backing[v] == FLIGHT -> vswap_overtake(v) :: else fi;	/* vswap_zswap_word() */
+		if :: backing[v] == FLIGHT -> vswap_overtake(v) :: else fi;	/* vswap_word() */
 		data[v] = object[model_num(backing[v])]; dirty[v] = 1;
 		assert(data[v] != NOTHING) };
 		atomic { vswap_release_backing(v, ZSWAP); vswap_verify_slot(v) }	/* __vswap_zswap_erase() */
@@ -226,7 +226,7 @@ inline swap_read_folio(v)
 #ifndef FEW
 	:: model_tag(v) == SLOT			/* cannot be read */
 #endif
-	:: backing[v] == LOST			/* __vswap_read_lost() */
+	:: backing[v] == LOST			/* vswap_read_page() */
 	fi;
 	locked[v] = 0
 }

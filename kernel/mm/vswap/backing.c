@@ -16,7 +16,6 @@
  *	REFUSED -> ZSWAP written out, and zswap took it as it is
  *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff
  *	SLOT  -> LOST	to be evacuated, but could not be read
- *	ZSWAP -> LOST	could not be decompressed, as a part of a large folio
  *	LOST  -> NONE	freed
  *
  * Rules 1 and 2 of internal.h say who may do that. A slot that is not free, not
@@ -155,44 +154,16 @@ void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 }
 
 /**
- * __vswap_read_lost - complete a read of a folio that has no backing data
- * @folio: the folio: neither zero-filled nor in zswap
- *
- * The reader gets an I/O error rather than somebody's old data.
- *
- * Context: @folio is locked and in the swap cache at virtual slots.
- * Return: false if it can be read from a device; nothing was done. Otherwise
- * true; @folio is unlocked and not up to date.
- */
-bool __vswap_read_lost(struct folio *folio)
-{
-	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned int off = swp_cluster_offset(folio->swap), i;
-
-	for (i = 0; i < folio_nr_pages(folio); i++) {
-		enum vswap_tag tag = vswap_backing_tag(ci->backing[off + i]);
-
-		if (tag == VSWAP_SLOT)
-			continue;
-		WARN_ONCE(tag != VSWAP_LOST, "vswap: slot %lx without data\n",
-			  swp_offset(folio->swap) + i);
-		folio_unlock(folio);
-		return true;
-	}
-	return false;
-}
-
-/**
- * vswap_zswap_word - find the compressed data behind a slot
+ * vswap_word - read what backs a slot
  * @folio: the folio in the swap cache at the slot
  * @idx: which of its pages
  *
  * A flight is overtaken: the data stays as long as @folio is locked.
  *
  * Context: @folio is locked.
- * Return: the backing word, or 0 if zswap does not back the slot.
+ * Return: the backing word.
  */
-unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx)
+unsigned long vswap_word(struct folio *folio, unsigned int idx)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
 	unsigned int off = swp_cluster_offset(folio->swap) + idx;
@@ -207,37 +178,45 @@ unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx)
 		word = ci->backing[off];
 		spin_unlock(&ci->lock);
 	}
-	return vswap_backing_tag(word) == VSWAP_ZSWAP ? word : 0;
+	return word;
 }
 
 /**
- * vswap_lose - give up compressed data that is not what it should be
- * @folio: the folio at the slot, locked and not up to date
- * @idx: which of its pages
+ * vswap_can_read - can a large folio be read at virtual slots?
+ * @ci: their cluster, locked
+ * @ci_off: the first of the slots, which are not in the swap cache
+ * @nr: their number
+ *
+ * It can if it needs nothing but memory and synchronous devices: a fault does
+ * not wait for a disk because of its neighbours. Flights are overtaken as soon
+ * as the folio is charged.
+ *
+ * Return: false if the pages are to be read one by one.
  */
-void vswap_lose(struct folio *folio, unsigned int idx)
+bool vswap_can_read(struct swap_cluster_info *ci, unsigned int ci_off,
+		    unsigned int nr)
 {
-	swp_entry_t virt = page_swap_entry(folio_page(folio, idx));
-	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
-
-	vswap_release_backing(ci, virt, 1, BIT(VSWAP_ZSWAP), VSWAP_FREED);
-	WRITE_ONCE(ci->backing[swp_cluster_offset(virt)], VSWAP_LOST);
-	swap_cluster_unlock(ci);
-}
-
-/* See vswap_is_uniform(). */
-bool __vswap_is_uniform(struct swap_cluster_info *ci, unsigned int ci_off,
-			unsigned int nr)
-{
-	enum vswap_tag tag = vswap_backing_tag(ci->backing[ci_off]);
+	unsigned long word;
 
 	lockdep_assert_held(&ci->lock);
-	/* The tag of a flight changes when the flight lands. */
-	if (tag == VSWAP_FLIGHT || tag == VSWAP_LOST)
-		return false;
-	while (--nr)
-		if (vswap_backing_tag(ci->backing[++ci_off]) != tag)
+	for (; nr--; ci_off++) {
+		word = ci->backing[ci_off];
+		switch (vswap_backing_tag(word)) {
+		case VSWAP_ZSWAP:
+		case VSWAP_FLIGHT:
+			continue;
+		case VSWAP_NONE:
+			if (!__swap_table_test_zero(ci, ci_off))
+				return false;
+			continue;
+		case VSWAP_SLOT:
+			if (!(vswap_word_flags(word) & SWP_SYNCHRONOUS_IO))
+				return false;
+			continue;
+		default:
 			return false;
+		}
+	}
 	return true;
 }
 
@@ -351,7 +330,7 @@ bool __vswap_get_slots(struct folio *folio)
 		return false;
 
 	if (vswap_charge_slots(folio, missing))
-		return false;
+		goto none;
 
 	if (missing == nr && nr > 1 &&
 	    vswap_back_pages(folio, 0, folio_order(folio)))
@@ -362,11 +341,15 @@ bool __vswap_get_slots(struct folio *folio)
 	if (done == missing)
 		return true;
 
-	ci = swap_cluster_get_and_lock(folio);
-	vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
-	swap_cluster_unlock(ci);
 	vswap_charge_slots(folio, -(int)(missing - done));
 	vswap_memcg_no_slots(folio);
+none:
+	/* With slots behind some of its pages it would neither be refused nor split. */
+	if (nr > 1) {
+		ci = swap_cluster_get_and_lock(folio);
+		vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
+		swap_cluster_unlock(ci);
+	}
 	return false;
 }
 

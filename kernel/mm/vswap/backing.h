@@ -22,7 +22,7 @@
  *   not been looked at for writeback since it was stored.
  * - SLOT: the data is in a slot of a swap device.
  * - LOST: the data could not be read from such a slot when its device was taken
- *   away, or zswap could not decompress it. Reading the slot is an I/O error.
+ *   away. Reading the slot is an I/O error.
  * - FLIGHT: as ZSWAP, and the data is being written to a device. The struct
  *   vswap_flight has the former word until the writing ends.
  * - REFUSED: as NONE, and the data is in memory because it does not compress and

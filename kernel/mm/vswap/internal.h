@@ -11,7 +11,8 @@
  *	swapoff.c	moving data off a device
  *	shrink.c	which compressed data is written back
  *	policy.c	what uses virtual slots, and is there room behind them
- *	zswap.c		storing and loading compressed data
+ *	swapin.c	reading folios in
+ *	zswap.c		storing compressed data
  *	backing.c	the transitions of a slot's backing
  *	writeback.c	writing compressed data to a device
  *	compressed.c	compressed data, as backing words name it
@@ -135,8 +136,7 @@ void vswap_set_mode(enum vswap_mode mode);
 void vswap_grow_work(struct work_struct *work);
 
 /* backing.c */
-unsigned long vswap_zswap_word(struct folio *folio, unsigned int idx);
-void vswap_lose(struct folio *folio, unsigned int idx);
+unsigned long vswap_word(struct folio *folio, unsigned int idx);
 struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word);
 unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 
@@ -149,6 +149,7 @@ int vswap_charge_slots(struct folio *folio, int nr);
 
 /* writeback.c */
 bool vswap_can_fly(void);
+bool vswap_writes_fail(void);
 int vswap_writeback(unsigned long word, swp_entry_t virt);
 void vswap_overtake(struct swap_cluster_info *ci, unsigned int off);
 unsigned long vswap_flight_word(unsigned long word);
@@ -361,6 +362,7 @@ static inline bool vswap_filter_matches(struct vswap_owner_filter *filter,
 extern const struct swap_ops vswap_ops;
 
 int vswap_io_init(void);
+unsigned long vswap_word_flags(unsigned long word);
 bool vswap_slots_adjoin(swp_entry_t a, swp_entry_t b);
 
 /* stats.c */

@@ -6,7 +6,8 @@
  * back them. A folio that is locked or under writeback keeps its backing: the
  * words may be read without the lock of the cluster. A folio whose slots are
  * not contiguous is read or written by several requests, its pieces, and the
- * last one to complete ends the I/O on the folio.
+ * last one to complete ends the I/O on the folio. Pages of a large folio that
+ * have been read from elsewhere are left out.
  */
 #include <linux/blk_types.h>
 #include <linux/mempool.h>
@@ -70,20 +71,40 @@ static unsigned int vswap_run_length(struct folio *folio, unsigned int first)
 	return i;
 }
 
-static noinline unsigned int vswap_count_runs(struct folio *folio)
+/* The first page of a folio, from page @idx on, that is on a device. */
+static unsigned int vswap_next_on_device(struct folio *folio, unsigned int idx)
 {
-	unsigned int first, runs = 0;
+	unsigned long *words = vswap_folio_words(folio);
 
-	for (first = 0; first < folio_nr_pages(folio);
-	     first += vswap_run_length(folio, first))
-		runs++;
-	return runs;
+	while (idx < folio_nr_pages(folio) &&
+	       vswap_backing_tag(READ_ONCE(words[idx])) != VSWAP_SLOT)
+		idx++;
+	return idx;
 }
 
 /* In how many pieces is a folio on devices? */
 static unsigned int vswap_nr_runs(struct folio *folio)
 {
-	return likely(!folio_test_large(folio)) ? 1 : vswap_count_runs(folio);
+	unsigned int nr = folio_nr_pages(folio), first, runs = 0;
+
+	for (first = vswap_next_on_device(folio, 0); first < nr;
+	     first = vswap_next_on_device(folio, first +
+					  vswap_run_length(folio, first)))
+		runs++;
+	return runs;
+}
+
+static noinline bool vswap_large_is_contiguous(struct folio *folio)
+{
+	return !vswap_next_on_device(folio, 0) &&
+	       vswap_run_length(folio, 0) == folio_nr_pages(folio);
+}
+
+/* Is a folio on one device, all of it, and in one piece? */
+static bool vswap_is_contiguous(struct folio *folio)
+{
+	return likely(!folio_test_large(folio)) ||
+	       vswap_large_is_contiguous(folio);
 }
 
 /* The backing word of @entry, which may be anything by the time it is used. */
@@ -102,7 +123,13 @@ static unsigned long vswap_peek(swp_entry_t entry)
 	return word;
 }
 
-static unsigned long vswap_word_flags(unsigned long word)
+/**
+ * vswap_word_flags - what is the storage like that a backing word names?
+ * @word: the word, which may be a hint
+ *
+ * Return: the SWP_ flags.
+ */
+unsigned long vswap_word_flags(unsigned long word)
 {
 	/* Decompressing, or filling with zeroes, is synchronous. */
 	if (vswap_backing_tag(word) != VSWAP_SLOT)
@@ -127,16 +154,22 @@ unsigned long vswap_slot_flags(swp_entry_t entry)
 }
 
 /**
- * vswap_storage_flags - what is the device like that keeps a virtual slot's data?
- * @entry: the slot; the caller has locked the folio that is cached there
+ * vswap_storage_flags - what are the devices like that keep a folio's data?
+ * @folio: the folio, locked, in the swap cache at virtual slots
  *
- * Return: its SWP_ flags, 0 if the data is on no device.
+ * Return: their SWP_ flags, 0 if none of its data is on a device.
  */
-unsigned long vswap_storage_flags(swp_entry_t entry)
+unsigned long vswap_storage_flags(struct folio *folio)
 {
-	unsigned long word = vswap_peek(entry);
+	unsigned long *words = vswap_folio_words(folio), flags = 0, word;
+	unsigned int i;
 
-	return vswap_backing_tag(word) == VSWAP_SLOT ? vswap_word_flags(word) : 0;
+	for (i = 0; i < folio_nr_pages(folio); i++) {
+		word = READ_ONCE(words[i]);
+		if (vswap_backing_tag(word) == VSWAP_SLOT)
+			flags |= vswap_word_flags(word);
+	}
+	return flags;
 }
 
 /* See vswap_is_synchronous(). */
@@ -235,9 +268,9 @@ VISIBLE_IF_KUNIT void vswap_pass_on(struct swap_io_ctx *ctx, swp_entry_t entry,
 
 /* After the last piece, @whole and @folio may be gone. */
 static void vswap_submit_pieces(struct swap_iocb *whole, struct folio *folio,
-				unsigned int nr_runs, int rw)
+				int rw)
 {
-	unsigned int first, nr, noio;
+	unsigned int nr_runs = vswap_nr_runs(folio), first = 0, nr, noio;
 
 	atomic_set(&whole->pending, nr_runs);
 	whole->failed = false;
@@ -245,11 +278,12 @@ static void vswap_submit_pieces(struct swap_iocb *whole, struct folio *folio,
 
 	/* A filesystem allocates: its reclaim must not come back for a piece. */
 	noio = memalloc_noio_save();
-	for (first = 0; nr_runs--; first += nr) {
+	for (; nr_runs--; first += nr) {
 		struct vswap_piece *piece = mempool_alloc(vswap_piece_pool, GFP_NOIO);
 		struct swap_iocb *sio = &piece->sio;
 		struct swap_io_ctx ctx = { .sio = sio };
 
+		first = vswap_next_on_device(folio, first);
 		nr = vswap_run_length(folio, first);
 		bvec_set_folio(&sio->bvecs[0], folio, nr * PAGE_SIZE,
 			       first * PAGE_SIZE);
@@ -265,12 +299,11 @@ static void vswap_submit_pieces(struct swap_iocb *whole, struct folio *folio,
 static __always_inline void vswap_submit(struct swap_io_ctx *ctx, int rw)
 {
 	struct folio *folio = bvec_folio(&ctx->sio->bvecs[0]);
-	unsigned int nr_runs = vswap_nr_runs(folio);
 
-	if (unlikely(nr_runs > 1))
-		vswap_submit_pieces(ctx->sio, folio, nr_runs, rw);
-	else
+	if (likely(vswap_is_contiguous(folio)))
 		vswap_pass_on(ctx, vswap_device_entry(folio, 0), rw);
+	else
+		vswap_submit_pieces(ctx->sio, folio, rw);
 }
 
 static void vswap_submit_write(struct swap_io_ctx *ctx)
@@ -289,7 +322,7 @@ static bool vswap_can_merge(struct folio *folio, struct folio *prev_folio,
 {
 	unsigned int last = folio_nr_pages(prev_folio) - 1;
 
-	if (vswap_nr_runs(folio) > 1 || vswap_nr_runs(prev_folio) > 1)
+	if (!vswap_is_contiguous(folio) || !vswap_is_contiguous(prev_folio))
 		return false;
 	if (!vswap_slots_adjoin(vswap_device_entry(prev_folio, last),
 				vswap_device_entry(folio, 0)))

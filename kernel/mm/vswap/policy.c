@@ -49,8 +49,8 @@ static void vswap_pool_work_fn(struct work_struct *work)
 		schedule_delayed_work(&vswap_pool_work, HZ);
 }
 
-/* Changes with all that the answers below depend on but limits of groups. */
-static unsigned int vswap_policy;
+/* Changes with the mode, zswap's pools and the devices; the rest may be a tick old. */
+static atomic_t vswap_policy;
 
 /**
  * vswap_policy_changed - have virtual slots available if they may be used now
@@ -62,7 +62,7 @@ static unsigned int vswap_policy;
  */
 void vswap_policy_changed(void)
 {
-	WRITE_ONCE(vswap_policy, vswap_policy + 1);
+	atomic_inc(&vswap_policy);
 	vswap_forget_refusals();
 	if (!vswap_si)
 		return;
@@ -123,7 +123,7 @@ void vswap_devices_changed(struct plist_head *devices)
 		nofs |= si->ops->flags & SWAP_OPS_F_REQUIRE_NOFS;
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
-	WRITE_ONCE(vswap_policy, vswap_policy + 1);
+	atomic_inc(&vswap_policy);
 	if (nofs)
 		WRITE_ONCE(vswap_nofs, true);
 	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);
@@ -241,8 +241,16 @@ bool __vswap_can_swap_folio(struct folio *folio)
 	return can_swap;
 }
 
-/* May the owner of @folio swap at all? A limit of 0 holds from now on. */
-static bool vswap_allowed(struct folio *folio)
+/**
+ * vswap_allowed - may the owner of a folio have virtual slots?
+ * @folio: the folio, locked
+ *
+ * A limit of 0 holds from now on: new slots are refused, and a folio gives up
+ * those that it has when it is swapped in.
+ *
+ * Return: true if it may.
+ */
+bool vswap_allowed(struct folio *folio)
 {
 	bool allowed;
 
@@ -286,15 +294,15 @@ void vswap_grow_work(struct work_struct *work)
 /*
  * What holds for a page of a group holds for a few more in the same tick:
  * reclaim takes many pages of one group after the other, and zswap looks at its
- * limits again when it stores a page. What it does not take then is refused. A
- * limit that forbids swap is not among this: nothing looks at it later.
+ * limits again when it stores a page. A page that it does not take then stays in
+ * memory. A limit that forbids swap is not among this: nothing looks at it later.
  */
 #define VSWAP_CREDIT	SWAP_CLUSTER_MAX
 
 struct vswap_credit {
 	struct obj_cgroup *objcg;	/* compared only */
 	unsigned long tick;
-	unsigned int policy;		/* see vswap_policy */
+	int policy;			/* see vswap_policy */
 	unsigned int nr;		/* pages */
 };
 
@@ -306,7 +314,7 @@ static bool vswap_take_credit(struct obj_cgroup *objcg, unsigned int nr)
 	struct vswap_credit *credit = get_cpu_ptr(&vswap_credits);
 	bool taken = credit->nr >= nr && credit->objcg == objcg &&
 		     credit->tick == jiffies &&
-		     credit->policy == READ_ONCE(vswap_policy);
+		     credit->policy == atomic_read(&vswap_policy);
 
 	if (taken)
 		credit->nr -= nr;
@@ -316,7 +324,7 @@ static bool vswap_take_credit(struct obj_cgroup *objcg, unsigned int nr)
 
 /* @nr pages got virtual slots by the policy that was read before. */
 static void vswap_give_credit(struct obj_cgroup *objcg, unsigned int nr,
-			      unsigned int policy)
+			      int policy)
 {
 	struct vswap_credit *credit = get_cpu_ptr(&vswap_credits);
 
@@ -331,16 +339,16 @@ static void vswap_give_credit(struct obj_cgroup *objcg, unsigned int nr,
 bool __vswap_prepare_alloc(struct folio *folio)
 {
 	struct obj_cgroup *objcg = vswap_folio_objcg(folio);
-	unsigned int policy = READ_ONCE(vswap_policy);
+	int policy = atomic_read(&vswap_policy);
 	unsigned int nr = folio_nr_pages(folio);
 
 	if (!vswap_allowed(folio))
 		return false;
-	if (vswap_take_credit(objcg, nr))
-		return true;
-	if (!vswap_wanted(folio))
-		return false;
-	vswap_give_credit(objcg, nr, policy);
+	if (!vswap_take_credit(objcg, nr)) {
+		if (!vswap_wanted(folio))
+			return false;
+		vswap_give_credit(objcg, nr, policy);
+	}
 
 	/* Usually the work item has already done this. */
 	if (unlikely(vswap_nr_reserved() < vswap_reserve_target))

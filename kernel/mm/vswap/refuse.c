@@ -250,19 +250,21 @@ bool vswap_take_refusals_back(struct folio *folio)
 bool vswap_lacks_slots(struct folio *folio)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned long word = READ_ONCE(ci->backing[swp_cluster_offset(folio->swap)]);
+	unsigned int off = swp_cluster_offset(folio->swap), missing = 0, i;
 	struct mem_cgroup *memcg;
 	bool lacks;
 	long left;
 
-	/* It has been written there before, and can be again. */
-	if (!folio_test_large(folio) || vswap_backing_tag(word) == VSWAP_SLOT)
+	if (!folio_test_large(folio))
 		return false;
+	/* What has been written to a device can be written there again. */
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		missing += vswap_backing_tag(READ_ONCE(ci->backing[off + i])) != VSWAP_SLOT;
 
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
 	left = vswap_slots_left(memcg);
-	lacks = left > 0 && left < folio_nr_pages(folio) &&
+	lacks = left > 0 && left < missing &&
 		mem_cgroup_zswap_writeback_enabled(memcg) &&
 		!(zswap_is_enabled() && zswap_has_room() &&
 		  vswap_memcg_has_room(memcg, false));

@@ -162,7 +162,8 @@ unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan
 	/* There may be more, but not now, or it has taken long enough. */
 	if (!steps || !skips || !vswap_can_fly())
 		*nr_to_scan = 0;
-	return written;
+	/* What a device does not take comes back: it makes no room. */
+	return vswap_writes_fail() ? 0 : written;
 }
 
 /*

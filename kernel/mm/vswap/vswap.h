@@ -88,6 +88,7 @@ bool __vswap_may_write_back(struct mem_cgroup *memcg);
 
 /* policy.c: what uses virtual slots, and is there room behind them */
 bool __vswap_prepare_alloc(struct folio *folio);
+bool vswap_allowed(struct folio *folio);
 bool __vswap_can_swap(struct mem_cgroup *memcg, bool flush);
 bool __vswap_can_swap_folio(struct folio *folio);
 bool vswap_require_nofs(void);
@@ -280,7 +281,7 @@ static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 /* io.c: I/O of the virtual device, and what the storage behind it is like */
 bool __vswap_is_synchronous(struct folio *folio);
 unsigned long vswap_slot_flags(swp_entry_t entry);
-unsigned long vswap_storage_flags(swp_entry_t entry);
+unsigned long vswap_storage_flags(struct folio *folio);
 bool vswap_folio_stable_writes(struct folio *folio);
 bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
 
@@ -347,14 +348,15 @@ static inline unsigned long swap_slot_flags(struct swap_info_struct *si,
 }
 
 /*
- * The flags of the device that has a copy of what was read from @entry, or 0 if
- * no device has: a virtual slot costs little, but saves allocating another.
+ * The flags of the devices that have a copy of what was read into @folio, which
+ * is locked, or 0 if no device has: a virtual slot costs little, but saves
+ * allocating another.
  */
 static inline unsigned long swap_storage_flags(struct swap_info_struct *si,
-					       swp_entry_t entry)
+					       struct folio *folio)
 {
 	if (swap_is_virtual(si))
-		return vswap_storage_flags(entry);
+		return vswap_storage_flags(folio);
 	/* Set before the device is used */
 	return data_race(si->flags);
 }
@@ -401,27 +403,42 @@ static inline bool vswap_account_free(struct swap_info_struct *si,
 	return true;
 }
 
+/* swapin.c: reading folios in */
+bool vswap_read_folio(struct folio *folio);
+bool __vswap_read_failed(struct folio *folio);
+void __vswap_swapped_in(struct folio *folio);
+
+/*
+ * Is @folio, just read at @entry, large, and could a page of it not be read?
+ * Then it is not in the swap cache any more, the caller's reference is gone, and
+ * the pages are to be read one by one: only the bad one's reader gets an error.
+ */
+static inline bool vswap_read_failed(swp_entry_t entry, struct folio *folio)
+{
+	return is_vswap_entry(entry) && folio_test_large(folio) &&
+	       __vswap_read_failed(folio);
+}
+
+/*
+ * @folio, which is locked, is about to be mapped. A large one has kept its
+ * compressed data until now: it might have turned out not to fit.
+ */
+static inline void vswap_swapped_in(struct folio *folio)
+{
+	if (folio_in_vswap(folio) && folio_test_large(folio) &&
+	    !folio_test_anon(folio))
+		__vswap_swapped_in(folio);
+}
+
 /* backing.c: where the data is. The folio is locked, in the swap cache */
 void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
 			   unsigned int nr);
 void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 		       bool zero);
-bool __vswap_read_lost(struct folio *folio);
 void __vswap_zswap_erase(struct folio *folio);
-void __vswap_swapped_in(struct folio *folio);
 bool __vswap_get_slots(struct folio *folio);
-bool __vswap_is_uniform(struct swap_cluster_info *ci, unsigned int ci_off,
-			unsigned int nr);
-
-/*
- * Are the slots, which are not in the swap cache, backed by the same kind of
- * thing, so that a large folio can be read there? @ci is locked.
- */
-static inline bool vswap_is_uniform(struct swap_cluster_info *ci,
-				    unsigned int ci_off, unsigned int nr)
-{
-	return !is_vswap_in_use(ci) || __vswap_is_uniform(ci, ci_off, nr);
-}
+bool vswap_can_read(struct swap_cluster_info *ci, unsigned int ci_off,
+		    unsigned int nr);
 
 static inline void vswap_release_range(struct swap_info_struct *si,
 				       struct swap_cluster_info *ci,
@@ -438,12 +455,6 @@ static inline void vswap_mark_zero(struct swap_cluster_info *ci,
 		__vswap_mark_zero(ci, folio, zero);
 }
 
-/* Return: true if there is no data to read; then @folio is unlocked. */
-static inline bool vswap_read_lost(struct folio *folio)
-{
-	return is_vswap_entry(folio->swap) && __vswap_read_lost(folio);
-}
-
 /* Free the compressed data of @folio. Return: false if it is not in vswap. */
 static inline bool vswap_zswap_erase(struct folio *folio)
 {
@@ -451,17 +462,6 @@ static inline bool vswap_zswap_erase(struct folio *folio)
 		return false;
 	__vswap_zswap_erase(folio);
 	return true;
-}
-
-/*
- * @folio, which is locked, is about to be mapped. A large one has kept its
- * compressed data until now: it might have turned out not to fit.
- */
-static inline void vswap_swapped_in(struct folio *folio)
-{
-	if (folio_in_vswap(folio) && folio_test_large(folio) &&
-	    !folio_test_anon(folio))
-		__vswap_swapped_in(folio);
 }
 
 /*
@@ -522,7 +522,7 @@ static inline bool vswap_refused_in_part(struct folio *folio)
 /* Does @folio, which is locked, take no space on a device? */
 static inline bool vswap_takes_no_space(struct folio *folio)
 {
-	return folio_in_vswap(folio) && !vswap_storage_flags(folio->swap);
+	return folio_in_vswap(folio) && !vswap_storage_flags(folio);
 }
 
 /* writeback.c: from zswap to a device */

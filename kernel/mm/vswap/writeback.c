@@ -83,6 +83,8 @@ static LLIST_HEAD(vswap_done);
 static DECLARE_WAIT_QUEUE_HEAD(vswap_landed);
 /* Writeback pauses after an error: data that cannot be written stays. */
 static unsigned long vswap_paused_until = INITIAL_JIFFIES;
+/* Has the last request failed? */
+static bool vswap_failing;
 
 static void vswap_submit_work(struct work_struct *work);
 static void vswap_done_work(struct work_struct *work);
@@ -94,6 +96,16 @@ static DECLARE_WORK(vswap_finisher, vswap_done_work);
 static bool vswap_is_paused(void)
 {
 	return time_before(jiffies, READ_ONCE(vswap_paused_until));
+}
+
+/**
+ * vswap_writes_fail - does data that is to be written stay in zswap?
+ *
+ * Return: true if the last request failed.
+ */
+bool vswap_writes_fail(void)
+{
+	return READ_ONCE(vswap_failing);
 }
 
 static struct vswap_flight *vswap_take_flight(void)
@@ -457,6 +469,7 @@ static void vswap_land_request(struct vswap_request *req)
 	unsigned long word;
 	unsigned int i;
 
+	WRITE_ONCE(vswap_failing, req->failed);
 	if (req->failed)
 		WRITE_ONCE(vswap_paused_until, jiffies + HZ / 10);
 	for (i = 0; i < req->nr; i++) {

@@ -78,7 +78,6 @@ bool zswap_decompress(struct zswap_entry *entry, struct page *page);
 
 /* zswap.c: compressed data of virtual slots */
 bool vswap_zswap_store(struct page *page, struct zswap_pool *pool);
-int vswap_zswap_load(struct folio *folio);
 
 /* shrink.c: which of this data is written to a device */
 unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan,

@@ -256,7 +256,7 @@ static void release_in_runs(struct kunit *test)
 		folio_dup_swap(folios[i], NULL);
 		if (pattern[i] == 'z')
 			vswap_back_by_zswap(folios[i]->swap, data(i));
-		KUNIT_EXPECT_EQ(test, vswap_zswap_word(folios[i], 0),
+		KUNIT_EXPECT_EQ(test, vswap_word(folios[i], 0),
 				pattern[i] == 'z' ? data(i) : 0);
 		swap_cache_del_folio(folios[i]);
 	}
@@ -294,7 +294,7 @@ static void backing_transitions(struct kunit *test)
 	swap_cluster_unlock(ci);
 	KUNIT_ASSERT_EQ(test, nr_freed, 2);
 	KUNIT_EXPECT_EQ(test, freed[1], data(1));
-	KUNIT_EXPECT_EQ(test, vswap_zswap_word(folio, 0), 0);
+	KUNIT_EXPECT_EQ(test, vswap_word(folio, 0), 0);
 
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_mark_zero(ci, folio, false);
@@ -416,7 +416,7 @@ static void large_folio_is_erased_in_parts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, waiter.freed, (unsigned int)LARGE_SLOTS);
 	KUNIT_EXPECT_EQ(test, waiter.seen, SWAP_CLUSTER_MAX);
 	for (i = 0; i < LARGE_SLOTS; i++) {
-		KUNIT_EXPECT_EQ(test, vswap_zswap_word(folios[i], 0), 0);
+		KUNIT_EXPECT_EQ(test, vswap_word(folios[i], 0), 0);
 		swap_cache_del_folio(folios[i]);
 	}
 }
@@ -476,6 +476,85 @@ static void io_in_pieces(struct kunit *test)
 	}
 
 	memset(ci->backing + off, 0, LARGE_SLOTS * sizeof(*ci->backing));
+	for (i = 0; i < LARGE_SLOTS; i++)
+		swap_cache_del_folio(folios[i]);
+}
+
+/* Pages that were read from elsewhere are left out, at the ends as well. */
+static void io_with_holes(struct kunit *test)
+{
+	static const unsigned int on_device[] = { 3, 4, 9, LARGE_SLOTS - 2 };
+	struct swap_iocb whole = { .nr_bvecs = 1 }, *sio = NULL;
+	struct folio *folios[LARGE_SLOTS], *large;
+	struct swap_io_ctx ctx = { .sio = &whole };
+	unsigned int nr = ARRAY_SIZE(on_device), i;
+	struct swap_cluster_info *ci;
+	unsigned long *words;
+	bool failed = false;
+	swp_entry_t first;
+
+	for (i = 0; i < LARGE_SLOTS; i++)
+		folios[i] = new_folio(test, 0);
+	first = slots_in_a_row(test, folios, LARGE_SLOTS);
+	large = large_folio_at(test, first);
+	ci = __swap_entry_to_cluster(first);
+	words = ci->backing + swp_cluster_offset(first);
+	kunit_activate_static_stub(test, vswap_pass_on, record_piece);
+	for (i = 0; i < nr; i++)
+		words[on_device[i]] = vswap_slot_to_backing(vswap_type, 1 + 2 * i);
+
+	bvec_set_folio(&whole.bvecs[0], large, folio_size(large), 0);
+	nr_pieces = 0;
+	vswap_ops.submit_read(&ctx);
+	KUNIT_ASSERT_EQ(test, nr_pieces, nr);
+	for (i = 0; i < nr; i++) {
+		sio = pieces[i];
+		KUNIT_EXPECT_PTR_EQ(test, sio->bvecs[0].bv_page, folio_page(large, on_device[i]));
+		KUNIT_EXPECT_EQ(test, sio->len, PAGE_SIZE);
+		KUNIT_EXPECT_EQ(test, swp_offset(swap_iocb_entry(sio)), 1 + 2 * i);
+		KUNIT_EXPECT_EQ(test, vswap_io_end(&sio, &failed), i < nr - 1);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, sio, &whole);
+	KUNIT_EXPECT_FALSE(test, failed);
+
+	memset(words, 0, LARGE_SLOTS * sizeof(*words));
+	for (i = 0; i < LARGE_SLOTS; i++)
+		swap_cache_del_folio(folios[i]);
+}
+
+/* Which slots can be read into one folio? */
+static void large_folio_can_be_read(struct kunit *test)
+{
+	struct folio *folios[LARGE_SLOTS];
+	struct swap_cluster_info *ci;
+	unsigned int off, i;
+	swp_entry_t first;
+
+	for (i = 0; i < LARGE_SLOTS; i++)
+		folios[i] = new_folio(test, 0);
+	first = slots_in_a_row(test, folios, LARGE_SLOTS);
+	ci = swap_cluster_get_and_lock(folios[0]);
+	off = swp_cluster_offset(first);
+
+	/* The flags of the virtual device say that it may be synchronous. */
+	for (i = 0; i < LARGE_SLOTS; i++)
+		ci->backing[off + i] = i % 2 ? data(i) :
+				       vswap_slot_to_backing(vswap_type, i);
+	KUNIT_EXPECT_TRUE(test, vswap_can_read(ci, off, LARGE_SLOTS));
+
+	ci->backing[off + 1] = 0;
+	KUNIT_EXPECT_FALSE(test, vswap_can_read(ci, off, LARGE_SLOTS));
+	__swap_table_set_zero(ci, off + 1);
+	KUNIT_EXPECT_TRUE(test, vswap_can_read(ci, off, LARGE_SLOTS));
+	ci->backing[off + LARGE_SLOTS - 1] = VSWAP_LOST;
+	KUNIT_EXPECT_FALSE(test, vswap_can_read(ci, off, LARGE_SLOTS));
+	KUNIT_EXPECT_TRUE(test, vswap_can_read(ci, off, LARGE_SLOTS - 1));
+	ci->backing[off + LARGE_SLOTS - 1] = vswap_hash_to_backing(0);
+	KUNIT_EXPECT_FALSE(test, vswap_can_read(ci, off, LARGE_SLOTS));
+
+	__swap_table_clear_zero(ci, off + 1);
+	memset(ci->backing + off, 0, LARGE_SLOTS * sizeof(*ci->backing));
+	swap_cluster_unlock(ci);
 	for (i = 0; i < LARGE_SLOTS; i++)
 		swap_cache_del_folio(folios[i]);
 }
@@ -1034,6 +1113,8 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(backing_transitions),
 	KUNIT_CASE(large_folio_is_erased_in_parts),
 	KUNIT_CASE(io_in_pieces),
+	KUNIT_CASE(io_with_holes),
+	KUNIT_CASE(large_folio_can_be_read),
 	KUNIT_CASE(refusals_by_error),
 	KUNIT_CASE(locked_pages),
 	KUNIT_CASE(oom_is_put_off_rarely),
