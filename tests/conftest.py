@@ -9,6 +9,7 @@ selected tests are built, with their progress shown, before anything runs; the f
 import argparse
 import contextlib
 import datetime
+import shlex
 import signal
 import time
 from collections import Counter
@@ -130,6 +131,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.OK
 
 
+def chosen(config: pytest.Config) -> str:
+    """Which tests run, as pytest was told: a part of a file is not taken for the file."""
+    words = ["--long"] if config.getoption("--long") else []
+    for option in ("keyword", "markexpr"):
+        if value := config.getoption(option):
+            words += [f"-{option[0]}", shlex.quote(str(value))]
+    words += [f"--deselect={one}" for one in config.getoption("deselect") or ()]
+    words += ["--lf"] if config.getoption("lf", False) else []
+    return " ".join([*words, *config.args])
+
+
 class Counted:
     """Counts tests as they end, and the pages that their guests verified; the option --tally."""
 
@@ -139,6 +151,7 @@ class Counted:
         self._ended: Counter[str] = Counter()
         self._lost: set[str] = set()
         self._pages = 0
+        self._figures: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """One for each phase of a test; a test that is skipped has no call."""
@@ -147,20 +160,26 @@ class Counted:
         elif report.when == "call" or report.skipped:
             self._ended[report.outcome] += 1
         if report.when == "teardown":
-            self._pages += sum(int(str(value)) for name, value in report.user_properties if name == "pages")
+            for name, value in report.user_properties:
+                if name == "pages":
+                    self._pages += int(str(value))
+                elif name.startswith(tally.FIGURE):
+                    self._figures[name.removeprefix(tally.FIGURE)] += int(str(value))
 
-    def pytest_sessionfinish(self) -> None:
-        """Interrupted runs are not kept."""
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Runs that were interrupted, or ended at the first failure, are not kept."""
         config = self._config
         if config.getoption("build_only") or config.getoption("collectonly"):
             return
+        ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if not ended or session.shouldstop or session.shouldfail:
+            return
         seconds = round(time.monotonic() - self._start, 1)
         on = config.getoption("on")
-        tests = " ".join([*(["--long"] if config.getoption("--long") else []), *config.args])
         run = tally.Tally(
-            tests, "-".join(on) if on else "as marked", self._ended["passed"], self._ended["skipped"],
+            chosen(config), "-".join(on) if on else "as marked", self._ended["passed"], self._ended["skipped"],
             sorted(self._lost), self._pages, seconds, sources.of_lab("vswap")[:12],
-            datetime.date.today().isoformat(),
+            datetime.date.today().isoformat(), dict(self._figures),
         )  # fmt: skip
         tally.add(config.getoption("tally"), run)
 

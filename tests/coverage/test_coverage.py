@@ -3,6 +3,8 @@
 
 import base64
 import io
+import json
+import re
 import shutil
 import subprocess
 import tarfile
@@ -11,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from vswaplab import cli
+from vswaplab.bench import sources
 from vswaplab.build import config
 from vswaplab.build.kbuild import BuiltKernel
+from vswaplab.commands import coverage
 from vswaplab.coverage import lines, take
 from vswaplab.coverage.lines import Covered
 from vswaplab.errors import VswapError
+from vswaplab.source import linux
 
 # Two files, as in the kernel: one below mm/vswap, one beside it, built in a directory of its own.
 OWN = """int never(int x) { return x; }
@@ -104,3 +109,22 @@ def test_line_numbers(numbers: tuple[int, ...], text: str) -> None:
 def test_nothing_to_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["coverage", str(tmp_path)]) == 2
     assert "has no coverage: run ./vswap test --coverage" in capsys.readouterr().err
+
+
+def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which kernel, when, of how many guests, and what docs/reliability.md shows of it."""
+    (tmp_path / "um" / "guest-1").mkdir(parents=True)
+    (tmp_path / "um" / "guest-2").mkdir()
+    counts = {"mm/vswap/a.c": {1: 5, 2: 0}, "mm/swapfile.c": {7: 1, 9: 0}}
+    monkeypatch.setattr(coverage, "_counts", lambda _guests, _progress: counts)
+    monkeypatch.setattr(linux, "fetch", lambda **_options: tmp_path)
+    monkeypatch.setattr(linux, "pristine", lambda *_words, **_options: tmp_path)
+    monkeypatch.setattr(lines, "added", lambda *_words: {"mm/swapfile.c": {7}})
+    monkeypatch.setattr(sources, "of_lab", lambda _name: "0123456789abcdef")
+    assert cli.main(["coverage", str(tmp_path), "--json", str(tmp_path / "coverage.json")]) == 0
+    found = json.loads((tmp_path / "coverage.json").read_text())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.pop("date"))
+    assert found == {
+        "kernel": "0123456789ab", "guests": {"um": 2}, "own_percent": 50.0, "edited_percent": 100.0,
+        "files": {"mm/swapfile.c": {"lines": 1, "missed": []}, "mm/vswap/a.c": {"lines": 2, "missed": [2]}},
+    }  # fmt: skip

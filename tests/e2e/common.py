@@ -2,7 +2,7 @@
 """Types, the answers of a guest, and pieces of the scripts that run in it."""
 
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from vswaplab.guest import GuestResult
@@ -29,8 +29,13 @@ class Boot(Protocol):
 class NoteOutcomes(Protocol):
     """The fixture note_outcomes."""
 
-    def __call__(self, suite: str, setup: str, mainline: Set[str], ours: Set[str]) -> None:
-        """Note which tests of others pass on mainline, and which with virtual swap in a set-up."""
+    def __call__(
+        self, suite: str, setup: str, mainline: Set[str], ours: Set[str], failed: Set[str], why: Mapping[str, str]
+    ) -> None:
+        """Note which tests of others pass on mainline, and which with virtual swap in a set-up.
+
+        ``failed`` are those that fail on mainline. ``why`` has reasons, as far as they are known.
+        """
 
 
 def answer(result: GuestResult, name: str) -> Any:

@@ -4,7 +4,7 @@
 import datetime
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import pytest
@@ -40,11 +40,15 @@ def count_pages(record_property: Callable[[str, object], None]) -> Iterator[None
 def note_outcomes(pytestconfig: pytest.Config) -> NoteOutcomes:
     """Keeps what suites of others came to in the file of the option --outcomes, if it is given."""
 
-    def note(suite: str, setup: str, mainline: Set[str], ours: Set[str]) -> None:
+    def note(
+        suite: str, setup: str, mainline: Set[str], ours: Set[str], failed: Set[str], why: Mapping[str, str]
+    ) -> None:
         if path := pytestconfig.getoption("outcomes"):
             found = Outcome(
-                suite, setup, len(mainline), len(mainline & ours), len(ours - mainline), sorted(mainline - ours),
+                suite, setup, len(mainline), len(mainline & ours), len(ours - mainline),
+                {name: why.get(name, "") for name in sorted(mainline - ours)},
                 sources.of_lab("vswap")[:12], datetime.date.today().isoformat(),
+                {name: why.get(name, "") for name in sorted(failed)},
             )  # fmt: skip
             outcomes.add(path, found)
 

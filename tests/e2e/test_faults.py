@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Allocations fail while memory is swapped: no page is lost, no kernel complaint."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer, number
+from vswaplab.stress import tally
 
 pytestmark = pytest.mark.kernel("vswap", "um", "debug", checkers=True)
 
@@ -30,10 +33,13 @@ settle
 @pytest.mark.parametrize(
     ("kind", "percent"), [("failslab", 20), pytest.param("fail_page_alloc", 20, marks=pytest.mark.long)]
 )
-def test_failing_allocations(boot_guest: Boot, kind: str, percent: int) -> None:
+def test_failing_allocations(
+    boot_guest: Boot, record_property: Callable[[str, object], None], kind: str, percent: int
+) -> None:
     result = boot_guest(SCRIPT % (kind, percent), mem_bytes=300 * MIB, cpus=2)
     report = answer(result, "out.json")
     assert report["verified"] is True, report
     assert number(result, "faults") > 100
+    record_property(f"{tally.FIGURE}{kind} faults", number(result, "faults"))
     assert number(result, "verify") == 0
     assert result.end.slots_used == 0

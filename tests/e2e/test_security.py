@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What user space that may nothing learns of virtual swap: no positions, no pointers, no data of others."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer
+from vswaplab.stress import tally
 
 pytestmark = pytest.mark.kernel("vswap", "um", "debug")
 
@@ -46,12 +49,15 @@ setpriv --reuid=65534 --regid=65534 --clear-groups python3 /run/look.py > $RESUL
 
 
 @pytest.mark.parametrize(("mode", "zswap"), [("auto", True), ("always", False)])
-def test_what_an_unprivileged_process_sees(boot_guest: Boot, mode: str, zswap: bool) -> None:
+def test_what_an_unprivileged_process_sees(
+    boot_guest: Boot, record_property: Callable[[str, object], None], mode: str, zswap: bool
+) -> None:
     swap = "none" if zswap else "file:64M"
     result = boot_guest(UNPRIVILEGED, mode=mode, zswap=zswap, swap=swap, mem_bytes=200 * MIB)
     root, nobody = answer(result, "root.json"), answer(result, "nobody.json")
     assert root["swapped"] > 400 and root["with a position"] > 400  # otherwise the test sees nothing
     assert nobody["swapped"] > 400 and nobody["with a position"] == 0
+    record_property(f"{tally.FIGURE}swap entries looked at without privileges", nobody["swapped"])
     assert root["debugfs"] and root["tracing"] and any(path.endswith("/mode") for path in root["writable"])
     assert nobody["writable"] == [] and not nobody["debugfs"] and not nobody["tracing"]
     for name, value in nobody["values"].items():
@@ -90,9 +96,12 @@ done
 
 
 @pytest.mark.parametrize("swap", ["none", "file:64M"])
-def test_slots_that_are_used_again_show_nothing_of_before(boot_guest: Boot, swap: str) -> None:
+def test_slots_that_are_used_again_show_nothing_of_before(
+    boot_guest: Boot, record_property: Callable[[str, object], None], swap: str
+) -> None:
     """Slots, objects and blocks that had another process's data."""
     result = boot_guest(RECYCLED, swap=swap, mode="always", zswap=swap == "none", mem_bytes=200 * MIB)
     assert swap == "none" or result.device_slots_peak > 1000
     assert result.files["found"].split() == ["0"] * 3
+    record_property(f"{tally.FIGURE}pages of recycled slots looked at", 3 * 4 * 4096)
     assert all(int(kb) > 4000 for kb in result.files["swapped"].split())

@@ -127,8 +127,10 @@ def compare(
         ours = {name: ours[name] | second.get(name, set()) for name in names}
     setup = f"{mode}, {swap}" if zswap else f"{mode}, {swap}, no zswap"
     setup += "" if names == PROGRAMS else f" ({', '.join(names)})"
-    passed = (set[str]().union(*found.values()) for found in (mainline, ours))
-    note_outcomes("selftests/cgroup", setup, *passed)
+    passed, also = (set[str]().union(*found.values()) for found in (mainline, ours))
+    tests = set[str]().union(*(names_of(sources / f"{name}.c") for name in names))
+    why = {**KNOWN, **(KNOWN_WITHOUT_DEVICE if swap == "none" else {}), **BY_DESIGN}
+    note_outcomes("selftests/cgroup", setup, passed, also, tests - passed, why)
     lost = sorted(set[str]().union(*missing.values()))
     assert not lost, f"{mode}, swap device {swap}: they pass on mainline: {lost}"
 

@@ -4,7 +4,6 @@
 Mainline has a swap file and zswap. Virtual swap has the same, in both modes, and no device at all.
 """
 
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -88,10 +87,7 @@ def mainline(outcome: Callable[..., Outcome]) -> Outcome:
 def test_mainline(mainline: Outcome) -> None:
     """Every program says something, and what fails has a known reason."""
     assert {name for name in PROGRAMS if not mainline[name]} == set()
-    failed = [(name, test) for name, tests in mainline.items() for test, was in tests.items() if was == "not ok"]
-    assert [] == [
-        (name, test) for name, test in failed if name not in KNOWN or not re.search(KNOWN[name][0], test)
-    ]
+    assert [] == [test for test, why in thirdparty.failed(mainline, KNOWN).items() if not why]
 
 
 @pytest.mark.long
@@ -102,4 +98,4 @@ def test_what_passes_on_mainline_passes(
     outcome: Callable[..., Outcome], mainline: Outcome, note_outcomes: NoteOutcomes, mode: str, swap: str
 ) -> None:
     """Some of the tests depend on the host's load: hence the second turn."""
-    thirdparty.compare("selftests/mm", outcome, mainline, note_outcomes, mode, swap)
+    thirdparty.compare("selftests/mm", outcome, mainline, note_outcomes, mode, swap, KNOWN)

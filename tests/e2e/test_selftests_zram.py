@@ -81,4 +81,4 @@ def test_mainline(mainline: Outcome) -> None:
 def test_what_passes_on_mainline_passes(
     outcome: Callable[..., Outcome], mainline: Outcome, note_outcomes: NoteOutcomes, mode: str, swap: str
 ) -> None:
-    thirdparty.compare("selftests/zram", outcome, mainline, note_outcomes, mode, swap)
+    thirdparty.compare("selftests/zram", outcome, mainline, note_outcomes, mode, swap, {})

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Suites that others wrote: what their programs come to on mainline, with a swap file, and with virtual swap."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from tests.e2e.common import NoteOutcomes
 
 Outcome = dict[str, dict[str, str]]  # by program and test: "ok", "not ok" or "skip"
+Known = Mapping[str, tuple[str, str]]  # by program: which tests fail on mainline as well, and why
 
 # The mode and the swap device of virtual swap.
 IN_EACH_SETUP = pytest.mark.parametrize(
@@ -18,6 +20,16 @@ IN_EACH_SETUP = pytest.mark.parametrize(
 def passed(found: Outcome) -> set[str]:
     """The tests that are "ok", with their programs."""
     return {f"{name}: {test}" for name, tests in found.items() for test, was in tests.items() if was == "ok"}
+
+
+def failed(found: Outcome, known: Known) -> dict[str, str]:
+    """The tests that are "not ok", with their programs, and why."""
+    return {
+        f"{name}: {test}": known[name][1] if name in known and re.search(known[name][0], test) else ""
+        for name, tests in found.items()
+        for test, was in tests.items()
+        if was == "not ok"
+    }
 
 
 def lost(before: Outcome, after: Outcome) -> dict[str, list[str]]:
@@ -36,6 +48,7 @@ def compare(
     note_outcomes: NoteOutcomes,
     mode: str,
     swap: str,
+    known: Known,
 ) -> None:
     """What passes on mainline has to pass in this set-up; a program that fails gets a second turn.
 
@@ -45,5 +58,6 @@ def compare(
     if missing := lost(mainline, found):
         for name, tests in outcome("vswap", mode, swap, tuple(missing)).items():
             found[name] |= {test: was for test, was in tests.items() if was == "ok"}
-    note_outcomes(suite, f"{mode}, {swap}", passed(mainline), passed(found))
+    why = failed(mainline, known)
+    note_outcomes(suite, f"{mode}, {swap}", passed(mainline), passed(found), why.keys(), why)
     assert not lost(mainline, found)

@@ -5,12 +5,15 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from vswaplab import paths
+from vswaplab.stress import tally
+
+Note = Callable[[str, object], None]  # the fixture record_property
 
 MODEL = Path(__file__).with_name("backing.pml")
 
@@ -39,10 +42,19 @@ def search(directory: Path, defines: Sequence[str]) -> str:
     return run(directory / "pan", "-m2000000", cwd=directory)
 
 
-def check_complete(report: str) -> None:
+def states(report: str) -> int:
+    """How many states were found. Spin prints large numbers as 2.3e+06."""
+    found = re.search(r"([\d.e+]+) states, stored", report)
+    assert found, report
+    return int(float(found[1]))
+
+
+def check_complete(report: str, note: Note) -> None:
+    """Everything was searched, and nothing found."""
     assert "errors: 0" in report, report
     for incomplete in ("Search not completed", "max search depth too small", "out of memory"):
         assert incomplete not in report, report
+    note(f"{tally.FIGURE}states searched", states(report))
     assert re.search(r"invalid end states\s*\+", report) and re.search(r"assertion violations\s*\+", report)
 
 
@@ -62,9 +74,9 @@ def never_reached(report: str, states: str) -> set[int]:
     return {line for line, number in unreached.items() if number >= total[line]}
 
 
-def test_one_slot_all_actors(tmp_path: Path) -> None:
+def test_one_slot_all_actors(tmp_path: Path, record_property: Note) -> None:
     report = search(tmp_path, ONE_SLOT)
-    check_complete(report)
+    check_complete(report, record_property)
     # A choice of another virtual slot, where there is only one, is no gap.
     text = MODEL.read_text().splitlines()
     lines = never_reached(report, run(tmp_path / "pan", "-d", cwd=tmp_path))
@@ -72,13 +84,13 @@ def test_one_slot_all_actors(tmp_path: Path) -> None:
     assert not gaps
 
 
-def test_two_slots(tmp_path: Path) -> None:
-    check_complete(search(tmp_path, TWO_SLOTS))
+def test_two_slots(tmp_path: Path, record_property: Note) -> None:
+    check_complete(search(tmp_path, TWO_SLOTS), record_property)
 
 
 @pytest.mark.long
-def test_two_threads_fault(tmp_path: Path) -> None:
-    check_complete(search(tmp_path, ("NV=1", "ND=1", "THREADS=2")))
+def test_two_threads_fault(tmp_path: Path, record_property: Note) -> None:
+    check_complete(search(tmp_path, ("NV=1", "ND=1", "THREADS=2")), record_property)
 
 
 def test_there_are_bugs() -> None:
@@ -86,11 +98,12 @@ def test_there_are_bugs() -> None:
 
 
 @pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_is_found(tmp_path: Path, bug: str) -> None:
+def test_a_bug_is_found(tmp_path: Path, record_property: Note, bug: str) -> None:
     report = search(tmp_path, (*ONE_SLOT, bug))
     assert "errors: 1" in report, report
     assert "assertion violated" in report, report
     assert (tmp_path / "backing.pml.trail").is_file()
+    record_property(f"{tally.FIGURE}seeded bugs found", 1)
 
 
 def names() -> set[str]:

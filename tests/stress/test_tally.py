@@ -32,23 +32,33 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         tally.read(file)
 
 
+def counted(directory: Path, *options: str) -> list[Tally]:
+    """Run pytest on directory/test_it.py, one of whose tests fails; what there is of it in a new file."""
+    top, file = paths.repo_root(), directory / f"{len(options)}{options[0]}.json"
+    argv: list[str | Path] = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    argv += ["-c", top / "pyproject.toml", f"--confcutdir={top}", "-p", "tests.conftest", "--tally", file]
+    argv += [*options, directory / "test_it.py"]
+    done = subprocess.run(argv, cwd=top, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return tally.read(file)
+
+
 def test_pytest_counts(tmp_path: Path) -> None:
     """Passed, skipped and failed tests, and the pages that they say were verified, of two processes."""
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
         "@pytest.mark.parametrize('n', range(3))\n"
-        "def test_good(n, record_property): record_property('pages', 10)\n"
+        "def test_good(n, record_property):\n"
+        "    record_property('pages', 10)\n"
+        "    record_property('figure: faults', n + 1)\n"
         "@pytest.mark.skip\n"
         "def test_skipped(): pass\n"
         "def test_bad(): assert False\n"
     )
-    top, file = paths.repo_root(), tmp_path / "tests.json"
-    argv: list[str | Path] = [
-        *(sys.executable, "-m", "pytest", "-n2", "-q", "-p", "no:cacheprovider", "-c", top / "pyproject.toml"),
-        *(f"--confcutdir={top}", "-p", "tests.conftest", "--tally", file, tmp_path / "test_it.py"),
-    ]
-    done = subprocess.run(argv, cwd=top, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stdout + done.stderr
-    (run,) = tally.read(file)
+    (run,) = counted(tmp_path, "-n2")
     assert (run.passed, run.skipped, run.pages, run.machine) == (3, 1, 30, "as marked")
     assert [name.rpartition("::")[2] for name in run.lost] == ["test_bad"]
+    assert run.figures == {"faults": 6} and run.files == {str(tmp_path / "test_it.py")}
+    (part,) = counted(tmp_path, "-k", "good or bad")
+    assert part.tests.startswith("-k 'good or bad' ") and part.files == set()
+    assert counted(tmp_path, "-x") == []  # it ended at the first failure

@@ -6,13 +6,16 @@
 """
 
 import argparse
+import datetime
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from vswaplab import paths
+from vswaplab.bench import sources
 from vswaplab.build import config, kbuild
 from vswaplab.coverage import lines
 from vswaplab.coverage.lines import Counts, Covered
@@ -28,20 +31,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result, and what never ran")
 
 
-def _counts(directory: Path, progress: Progress) -> Counts:
-    """The sum over both architectures. Raises UsageError if there is nothing."""
+def _guests(directory: Path) -> dict[str, list[Path]]:
+    """What guests have left, by architecture. Raises UsageError if there is nothing."""
+    found = {arch: sorted((directory / arch).glob("guest-*")) for arch in config.ARCHES}
+    if not any(found.values()):
+        raise UsageError(f"{directory} has no coverage: run ./vswap test --coverage {directory} tests/e2e")
+    return {arch: guests for arch, guests in found.items() if guests}
+
+
+def _counts(found: Mapping[str, Sequence[Path]], progress: Progress) -> Counts:
+    """The sum over all architectures."""
     parts = []
-    for arch in config.ARCHES:
-        guests = sorted((directory / arch).glob("guest-*"))
-        if not guests:
-            continue
+    for arch, guests in found.items():
         kernel = kbuild.build("vswap", arch, "coverage", progress=progress)
         progress.update(f"adding up {len(guests)} guests, {arch}")
         with paths.scratch_dir() as scratch:
             total = lines.merged(guests, kernel, scratch)
             parts.append(lines.counts(total, kernel.dir.parent))
-    if not parts:
-        raise UsageError(f"{directory} has no coverage: run ./vswap test --coverage {directory} tests/e2e")
     return lines.together(parts)
 
 
@@ -51,9 +57,10 @@ def _percent(found: list[Covered]) -> float:
 
 def main(args: argparse.Namespace) -> int:
     """Print a table."""
+    guests = _guests(args.dir)
     with shown() as progress:
         base = linux.pristine(linux.fetch(verify=False, progress=progress), progress=progress)
-        found = lines.ours(_counts(args.dir, progress), lines.added(stored.ours(), base))
+        found = lines.ours(_counts(guests, progress), lines.added(stored.ours(), base))
     own = [one for one in found if one.name.startswith(lines.OWN)]
     edited = [one for one in found if one not in own]
     table = Table("file", "lines", "run", "never run")
@@ -65,6 +72,9 @@ def main(args: argparse.Namespace) -> int:
     Console().print(table)
     if args.json:
         content = {
+            "date": datetime.date.today().isoformat(),
+            "kernel": sources.of_lab("vswap")[:12],
+            "guests": {arch: len(left) for arch, left in guests.items()},
             "own_percent": round(_percent(own), 2),
             "edited_percent": round(_percent(edited), 2),
             "files": {one.name: {"lines": one.lines, "missed": list(one.missed)} for one in found},

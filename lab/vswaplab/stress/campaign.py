@@ -75,7 +75,7 @@ def one(
         date=now.isoformat(timespec="seconds"), seconds=round(result.seconds or 0.0, 1),
         checks=answer.get("checks", 0), swapped_out=answer.get("swapped_out", 0),
         swapped_in=answer.get("swapped_in", 0), ends=answer.get("ends", {}), done=answer.get("done", {}),
-        problems=tuple(wrong),
+        problems=tuple(wrong), races=result.other_races,
     )  # fmt: skip
     return record, result
 

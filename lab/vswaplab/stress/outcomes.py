@@ -2,7 +2,7 @@
 """What tests that others wrote came to, on mainline and with virtual swap: docs/reliability/suites.json."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,8 +15,8 @@ class Outcome:
     """One suite in one set-up.
 
     ``mainline`` is the number of its tests that pass on mainline, ``both`` of those that pass with
-    virtual swap as well, ``more`` of those that pass there only; ``lost`` are the names of the others.
-    ``kernel`` is the checksum of the sources.
+    virtual swap as well, ``more`` of those that pass there only; ``lost`` are the others, and why,
+    as far as it is known; ``failed`` are those that fail on mainline. ``kernel`` is the checksum of the sources.
     """
 
     suite: str
@@ -24,9 +24,10 @@ class Outcome:
     mainline: int
     both: int
     more: int
-    lost: Sequence[str]
+    lost: Mapping[str, str]
     kernel: str
     date: str
+    failed: Mapping[str, str]
 
 
 def read(path: Path) -> list[Outcome]:

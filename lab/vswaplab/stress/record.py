@@ -22,6 +22,7 @@ class Record:
     script's running time in the guest. ``checks`` is the number of page verifications, ``swapped_out``
     and ``swapped_in`` are pages, ``done`` is what the disturbers did, by name. ``problems`` is empty if
     all went well. ``cause`` is what was found to be behind them, written by hand; empty if not known.
+    ``races`` are KCSAN's reports of code that is not virtual swap's, and how often each came.
     """
 
     trial: str
@@ -38,6 +39,7 @@ class Record:
     done: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     cause: str = ""
+    races: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(path: Path) -> list[Record]:
@@ -74,18 +76,21 @@ class Sum:
     swapped_in: int
     done: Mapping[str, int]
     bad: int  # guests with problems
+    races: Mapping[str, int]  # data races elsewhere in the kernel
 
 
 def added(records: Iterable[Record]) -> Sum:
     """The sum of what was done and verified."""
     found = list(records)
     done: Counter[str] = Counter()
+    races: Counter[str] = Counter()
     for record in found:
         done.update(record.done)
+        races.update(record.races)
     return Sum(
         len(found), sum(record.seconds for record in found), sum(record.checks for record in found),
         sum(record.swapped_out for record in found), sum(record.swapped_in for record in found), done,
-        sum(bool(record.problems) for record in found),
+        sum(bool(record.problems) for record in found), races,
     )  # fmt: skip
 
 

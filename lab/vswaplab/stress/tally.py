@@ -2,12 +2,14 @@
 """What whole runs of the tests came to: docs/reliability/tests.json."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from vswaplab import paths
 from vswaplab.errors import UsageError
+
+FIGURE = "figure: "  # record_property(FIGURE + NAME, NUMBER) of a test: the sum is kept
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Tally:
     ``tests`` says which, as pytest was told. ``machine`` is what they booted: "x86_64-release", or "as marked",
     when each booted the kernel it asks for. ``pages`` is the number of page verifications of swapcheck in
     the guests. ``lost`` are the names of tests that failed, ``seconds`` is the time of all. ``kernel`` is the
-    checksum of the sources.
+    checksum of the sources. ``figures`` is what else the tests counted, by name.
     """
 
     tests: str
@@ -29,6 +31,14 @@ class Tally:
     seconds: float
     kernel: str
     date: str
+    figures: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def files(self) -> set[str]:
+        """Files and directories all of whose tests were run; none if some were left out."""
+        words = [word.removesuffix("/") for word in self.tests.split()]
+        left_out = any(word.startswith("-") and word != "--long" for word in words)
+        return set() if left_out else {word for word in words if not word.startswith("-")}
 
 
 def read(path: Path) -> list[Tally]:
@@ -41,7 +51,8 @@ def read(path: Path) -> list[Tally]:
 
 def add(path: Path, run: Tally) -> None:
     """Write it, in place of an older run of the same tests on the same machine."""
-    others = [one for one in read(path) if (one.tests, one.machine) != (run.tests, run.machine)]
-    rows = sorted([*others, run], key=lambda one: (one.tests, one.machine))
-    lines = ",\n".join(json.dumps(asdict(one), sort_keys=True) for one in rows)
-    paths.write_file(path, f"[\n{lines}\n]\n".encode())
+    with paths.locked(paths.cache_dir() / ".tallies.lock"):
+        others = [one for one in read(path) if (one.tests, one.machine) != (run.tests, run.machine)]
+        rows = sorted([*others, run], key=lambda one: (one.tests, one.machine))
+        lines = ",\n".join(json.dumps(asdict(one), sort_keys=True) for one in rows)
+        paths.write_file(path, f"[\n{lines}\n]\n".encode())
