@@ -15,8 +15,12 @@ from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult, GuestSpec
 from vswaplab.guestprograms.stress.__main__ import DISTURBERS
-from vswaplab.stress import campaign, page
+from vswaplab.stress import campaign, isolation, outcomes, page, tally
+from vswaplab.stress.classes import CLASSES
+from vswaplab.stress.isolation import Beside
+from vswaplab.stress.outcomes import Outcome
 from vswaplab.stress.record import Record, add, added, read, write
+from vswaplab.stress.tally import Tally
 from vswaplab.stress.trial import TRIALS, Trial, by_name
 
 GOOD: dict[str, Any] = {
@@ -24,6 +28,8 @@ GOOD: dict[str, Any] = {
     "all_ended": True, "errors": [], "notes": ["a note"], "left_kb": 0, "done": {"mode": 7},
 }  # fmt: skip
 RECORD = Record("changes", 3, "um", "debug", "0123456789ab", "2026-01-02T03:04:05+00:00", 60.0, 1000)
+
+FAULTS = next(one.files for one in CLASSES if one.name == "Faults")
 
 
 def kernel(arch: str = "um", flavour: str = "debug") -> BuiltKernel:
@@ -137,7 +143,7 @@ def test_records_are_kept(tmp_path: Path) -> None:
     assert read(path) == records
     total = added(records)
     assert (total.guests, total.seconds, total.checks, total.bad) == (2, 120.0, 2000, 1)
-    assert dict(total.done) == {"mode": 2}
+    assert dict(total.done) == {"mode": 2} and dict(total.races) == {}
     add(path, RECORD)
     add(tmp_path / "new.json", RECORD)
     assert read(path) == [*records, RECORD] and read(tmp_path / "new.json") == [RECORD]
@@ -159,11 +165,122 @@ def test_a_page(tmp_path: Path) -> None:
     bad = replace(RECORD, seed=4, problems=("1 pages had wrong content",))
     write(tmp_path / page.RECORDS / "a.json", [RECORD, bad])
     text = page.page(tmp_path)
-    assert "**2,000 pages verified** in 2 guests" in text and "1 guest with a\nproblem" in text
+    assert "**2,000 pages verified**, 2,000 of them by trials, in 2 guests" in text
+    assert "1 guest with a\nproblem" in text
     assert "changes, seed 4, um, debug" in text and "| review | a defect | a test |" in text
     write(tmp_path / page.RECORDS / "b.json", [replace(RECORD, trial="other")])
     with pytest.raises(UsageError, match="no such trial: other"):
         page.page(tmp_path)
+
+
+def records_of_each_kind(top: Path) -> None:
+    """A directory that has one of each, for the page."""
+    (top / page.RECORDS).mkdir(parents=True)
+    (top / page.FOUND).write_text('[[defect]]\nby = "trial"\nwhat = "a defect"\ntest = "a test"\n')
+    races = {"data-race in a / b": 3}
+    done = {"failslab faults": 1000, "memory.high": 5}
+    raced = replace(RECORD, flavour="kcsan", arch="x86_64", races=races)
+    write(top / page.RECORDS / "a.json", [raced, replace(RECORD, trial="deaths", done=done)])
+    kernel = "0123456789ab"
+    run = Tally("tests/e2e", "x86_64-release", 200, 30, ["e2e/test_a.py::b"], 5000, 60.0, kernel, "2026-11-23")
+    marked = replace(run, machine="as marked")
+    for one in (
+        run,
+        replace(marked, tests="--long tests/model", lost=[], figures={"states searched": 2900000}),
+        replace(marked, tests=f"--long {' '.join(FAULTS)}", figures={"failslab faults": 234}),
+        replace(run, tests="-k bytes tests/e2e"),
+    ):
+        tally.add(top / page.TESTS, one)
+    lost, failed = {"c: z": "as meant"}, {"a: x": "is slow", "b: y": ""}
+    outcomes.add(top / page.SUITES, Outcome("mm", "auto, none", 40, 39, 1, lost, kernel, "2026-11-24", failed))
+    kernels = {name: {"median": 100.0, "status": "ok"} for name in ("mainline", "vswap")}
+    slow = {**kernels, "vswap": {"median": 111.0, "status": "ok"}}
+    rows = [
+        {"suite": "isolation", "setup": "zswap", "metric": f"{figure}, neighbour: zeroes", "kernels": values}
+        for figure, values in (("touches", kernels), ("p99", slow))
+    ]
+    report = {
+        "machine": {}, "commit": "", "order": [], "date": "2026-11-25 01:02 UTC", "results": rows,
+        "kernels": {"vswap": {"sources_sha256": "0123456789abcdef"}},
+    }  # fmt: skip
+    (top / page.ISOLATION).write_text(json.dumps(report))
+    covered = {
+        "own_percent": 91.24, "edited_percent": 89.0, "kernel": "0123456789ab", "date": "2026-11-26",
+        "guests": {"um": 200, "x86_64": 30},
+        "files": {"mm/vswap/a.c": {"lines": 10, "missed": [4, 5]}, "mm/vswap/b.c": {"lines": 10, "missed": [9]}},
+    }  # fmt: skip
+    (top / page.COVERAGE).write_text(json.dumps(covered))
+    (top / page.UNCOVERED).write_text('[[uncovered]]\nfile = "mm/vswap/a.c"\nwhy = "32 bits only"\n')
+
+
+def test_a_class_without_a_record_says_so(tmp_path: Path) -> None:
+    (tmp_path / page.RECORDS).mkdir(parents=True)
+    (tmp_path / page.FOUND).write_text("defect = []\n")
+    text = page.page(tmp_path)
+    assert text.count("| no record |") == text.count("\nNo record.\n") == len(CLASSES)
+    for one in CLASSES:
+        assert f"\n## {one.name}\n\n{one.what}\n\n" in text
+        assert all(f"\n    {line}\n" in text for line in one.commands)
+
+
+def test_a_class_shows_its_records(tmp_path: Path) -> None:
+    records_of_each_kind(tmp_path)
+    text = page.page(tmp_path)
+    rows = {match[1]: match[0] for match in re.finditer(r"(?m)^\| \[(.*?)\]\(#.*$", text)}
+    assert rows.keys() == {one.name for one in CLASSES}
+    assert "| no record |" in rows["Security"] and "| no record |" in rows["All tests"]
+    assert "| 201 tests | 1 min 00 s | 5,000 | 1 | 0 | 0123456789ab | 2026-11-23 |" in rows["x86-64"]
+    assert "| 2 guests of trials | 2 min 00 s | 2,000 | 0 | 1 |" in rows["Stress"]
+    assert "| mm, auto, none: 39 of 40 | - | - | 1 | 0 | 0123456789ab | 2026-11-24 |" in rows["Tests of others"]
+    assert "| 1 neighbours | - | - | 1 | 0 | 0123456789ab | 2026-11-25 |" in rows["Isolation"]
+    assert "| 91.2 % of `mm/vswap/`, 89.0 % of edited lines |" in rows["Coverage"]
+    assert "2,900,000 states searched" in text and "Together: 1,234 failslab faults." in text
+    assert "| changes, x86_64, kcsan | 1 | 1 min 00 s | 0 | 1,000 | 0 | 3 |" in text
+    assert "| 40 | 39 (not: c: z (as meant)) | 1 | a: x (is slow); b: y |" in text
+    assert "| zswap | zeroes | 100 | 100 | 100 | 111 | 1.00 | 1.11 | no |" in text
+    assert "| 80.0 % | 4-5 | 32 bits only |" in text and "| 90.0 % | 9 | not given |" in text
+    assert "## Other runs of tests" in text and "| `-k bytes tests/e2e` |" in text  # it is not the whole suite
+    assert "**22,000 pages verified**, 2,000 of them by trials" in text
+
+
+def test_reasons_of_lines_that_all_run(tmp_path: Path) -> None:
+    records_of_each_kind(tmp_path)
+    (tmp_path / page.UNCOVERED).write_text('[[uncovered]]\nfile = "mm/vswap/gone.c"\nwhy = "?"\n')
+    with pytest.raises(UsageError, match=r"does not have: mm/vswap/gone\.c"):
+        page.page(tmp_path)
+
+
+def test_what_belongs_to_a_class() -> None:
+    """Its commands run its tests, which are there; every trial is in the class of all."""
+    top = paths.repo_root()
+    for one in CLASSES:
+        assert all((top / name).exists() for name in one.files), one
+        for name in one.files:
+            assert any(name in line.split() for line in one.commands), (one.name, name)
+    stress = next(one for one in CLASSES if one.name == "Stress")
+    assert {trial.name for trial in TRIALS} == set(stress.trials)
+    assert {name for one in CLASSES for name in one.trials} <= {trial.name for trial in TRIALS}
+
+
+@pytest.mark.parametrize(
+    ("ours", "good"),
+    [((95.0, 105.0), True), ((89.0, 90.0), False), ((100.0, 111.0), False), ((None, 100.0), False)],
+)
+def test_within_ten_percent(ours: tuple[float | None, float | None], good: bool) -> None:
+    assert Beside("zswap", "zeroes", (100.0, 100.0), ours).good is good
+
+
+def test_another_report_is_none_of_isolation(tmp_path: Path) -> None:
+    file = tmp_path / "isolation.json"
+    assert isolation.read(file) is None
+    whole = {"machine": {}, "commit": "", "order": [], "date": "2026-11-25", "kernels": {}, "results": []}
+    for content, said in (({}, "is not a report"), (whole, "no report of isolation")):
+        file.write_text(json.dumps(content))
+        with pytest.raises(UsageError, match=said):
+            isolation.read(file)
+    file.write_text(json.dumps({**whole, "kernels": {"vswap": {"sources_sha256": "01"}}}))
+    with pytest.raises(UsageError, match="no results of the suite isolation"):
+        isolation.read(file)
 
 
 def test_every_defect_has_its_test() -> None:
