@@ -87,6 +87,22 @@ def test_a_random_configuration(tmp_path: Path, ours: set[str], seed: int) -> No
     assert warnings(said, tree, ours) == []
 
 
+@pytest.mark.parametrize(
+    ("arch", "flavour"),
+    [
+        pytest.param(arch, flavour, marks=[] if (arch, flavour) == ("um", "coverage") else pytest.mark.long)
+        for arch in config.ARCHES
+        for flavour in config.FLAVOURS
+        if config.exists(arch, flavour) and flavour != "bench"  # that has a tree of its own
+    ],
+)
+def test_a_flavour_gets_what_it_asks_for(tmp_path: Path, arch: str, flavour: str) -> None:
+    """An option that the kernel refuses ends a build: a flavour that few ask for would be found broken late."""
+    wanted = config.requested(config.fragments("vswap", arch, flavour, paths.configs_dir()))
+    text = config.generate(buildtree.source_tree("vswap").path, tmp_path, arch, wanted)
+    assert config.missing(wanted, text) == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("arch", "without", "offered"),
