@@ -151,7 +151,7 @@ def page(root: Path) -> str:
         loader=loader, trim_blocks=True, lstrip_blocks=True, autoescape=False, undefined=jinja2.StrictUndefined
     )
     environment.filters["count"] = "{:,}".format
-    kernels = sorted({(record.arch, record.flavour) for record in found})
+    kernels = sorted({(record.arch, record.flavour, record.kernel) for record in found})
     runs = tally.read(root / TESTS)
     suites = outcomes.read(root / SUITES)
     special = Special(suites, _coverage(root), isolation.read(root / ISOLATION))
@@ -169,8 +169,8 @@ def page(root: Path) -> str:
             for trial in TRIALS
         ],
         kernels=[
-            _line(f"{arch}, {flavour}", "", [r for r in found if (r.arch, r.flavour) == (arch, flavour)])
-            for arch, flavour in kernels
+            _line(", ".join(kernel), "", [r for r in found if (r.arch, r.flavour, r.kernel) == kernel])
+            for kernel in kernels
         ],
         bad=[record for record in found if record.problems],
         suites=suites,
