@@ -174,6 +174,30 @@ def test_output_cannot_be_written(ours: Path) -> None:
     assert ran.returncode == 1 and "No space left" in ran.stderr.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("status >&-", 1, "vswapctl: cannot write to standard output: Bad file descriptor\n"),
+        ("doctor --json >&-", 1, "vswapctl: cannot write to standard output: Bad file descriptor\n"),
+        ("--help >&-", 1, "vswapctl: cannot write to standard output: Bad file descriptor\n"),
+        ("status >/dev/full", 1, "vswapctl: cannot write to standard output: No space left on device\n"),
+        ("mode <&- >/dev/null", 0, ""),
+        ("mode 2>&- >/dev/null", 0, ""),
+        ("mode bad 2>&-", 2, ""),
+        ("status <&- >&- 2>&-", 1, ""),
+        ("export --output prom <&- >&-", 0, ""),
+    ],
+)  # fmt: skip
+def test_closed_streams(ours: Path, tmp_path: Path, command: str, code: int, said: str) -> None:
+    """As cron, a service or a full disk has them: one line, a code, no traceback; a file gets what is its own."""
+    text = f'exec "$0" "$1" --root "$2" {command}'
+    argv = ["bash", "-c", text, sys.executable, str(PROGRAM), str(ours)]
+    ran = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", said)
+    if "--output" in command:
+        assert (tmp_path / "prom").read_text().startswith("# HELP vswap_")
+
+
 def nobody(*words: str) -> "subprocess.CompletedProcess[str]":
     """As a user without rights, with the system's Python: the one of the tests may be in root's home."""
     start = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); from vswapctl.cli import main"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The only place that ends with an exit code: every failure is one line on stderr."""
 
+import errno
 import importlib
 import io
 import os
@@ -12,6 +13,10 @@ from types import FrameType
 from vswapctl.errors import FAILED, INTERRUPTED, READER_GONE, CtlError, UsageError
 from vswapctl.kernel import Kernel
 from vswapctl.parser import build
+from vswapctl.units import printable
+
+# What print() fails with: other errors without a file's name are no matter of the output.
+OF_OUTPUT = (errno.EBADF, errno.EIO, errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 class Terminated(KeyboardInterrupt):
@@ -26,9 +31,34 @@ def _terminate(number: int, _frame: FrameType | None) -> None:
     raise Terminated(number)
 
 
+def open_again() -> None:
+    """Give standard streams that whoever started us has closed (">&-") a descriptor again.
+
+    No other file gets their numbers then. Writing to such an output fails; errors go nowhere.
+    """
+    for number, (name, flags) in enumerate(
+        (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY))
+    ):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            os.dup2(descriptor, number)
+            if descriptor != number:
+                os.close(descriptor)
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))
+
+
+def discard_output() -> None:
+    """What is still to be written cannot be: nothing more shall be said about that."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run(words: Sequence[str]) -> int:
     """Run one subcommand; returns its exit code. Raises CtlError and KeyboardInterrupt."""
-    args = build().parse_args(words)
+    try:
+        args = build().parse_args(words)
+    except SystemExit:  # --help and --version have printed what they say
+        sys.stdout.flush()
+        raise
     if not os.path.isdir(args.root):
         raise UsageError(f"--root {args.root}: no such directory")
     module = importlib.import_module(f"vswapctl.commands.{args.command}")
@@ -41,6 +71,7 @@ def main(words: Sequence[str]) -> int:
     """Run the command line and turn every failure into one line on stderr and a code."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
+    open_again()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to fail
     try:
@@ -56,8 +87,12 @@ def main(words: Sequence[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (for example "| head"); say nothing more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return READER_GONE
     except OSError as error:
-        print(f"vswapctl: {error}", file=sys.stderr)
+        what = "" if error.filename is None else f"{printable(str(error.filename))}: "
+        if not what and error.errno in OF_OUTPUT:
+            what = "cannot write to standard output: "
+            discard_output()
+        print(f"vswapctl: {what}{error.strerror or error}", file=sys.stderr)
         return FAILED
