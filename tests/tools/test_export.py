@@ -5,6 +5,8 @@ import json
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -125,6 +127,20 @@ def test_scraped(served: tuple[subprocess.Popen[str], str], ours: Path) -> None:
     error.value.close()
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
+
+
+def test_clients_that_leave(served: tuple[subprocess.Popen[str], str]) -> None:
+    """A client that resets its connection is nothing to complain about in the journal; others are answered."""
+    process, at = served
+    host, _, port = at.removeprefix("http://").partition(":")
+    for _ in range(5):
+        with socket.create_connection((host, int(port)), timeout=30) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+    with urllib.request.urlopen(f"{at}/metrics", timeout=30) as answer:
+        assert answer.status == 200
+    process.send_signal(signal.SIGINT)
+    assert process.stderr and process.stderr.read() == "vswapctl: interrupted\n"
 
 
 def test_port_in_use(served: tuple[subprocess.Popen[str], str], ours: Path, ctl: Ran) -> None:

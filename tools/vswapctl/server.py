@@ -4,6 +4,7 @@
 import ipaddress
 import socket
 import socketserver
+import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -46,6 +47,12 @@ class Server(ThreadingHTTPServer):
         """As HTTPServer's, but without asking the name service who we are."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """One line. A client that has gone before it got all is no error of ours."""
+        error = sys.exception()
+        if not isinstance(error, (ConnectionError, TimeoutError)):
+            sys.stderr.write(f"vswapctl: a request failed: {error}\n")
 
 
 class Handler(BaseHTTPRequestHandler):
