@@ -15,6 +15,7 @@ from tests.tools import fakes
 from tests.tools.conftest import Ran
 from vswapctl import doctor
 from vswapctl.checks import boot
+from vswapctl.commands import doctor as command
 from vswapctl.kernel import Kernel
 
 Z = "/sys/module/zswap/parameters"
@@ -230,6 +231,44 @@ def test_removing_a_boot_parameter(tmp_path: Path) -> None:
     assert words[:2] == ["sudo", "sed"]
     subprocess.run(words[1:], check=True)
     assert grub.read_text() == 'GRUB_CMDLINE_LINUX="quiet ro"\n'
+
+
+def mounted(option: str) -> Files:
+    """/proc with an option of its mount."""
+    lines = f"proc /proc proc rw,nosuid{option} 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"
+    return {"/proc/self/mounts": lines}
+
+
+@pytest.mark.parametrize("option", [",hidepid=2", ",hidepid=invisible", ",gid=4,hidepid=ptraceable"])
+def test_processes_that_are_hidden(ours: Path, ctl: Ran, option: str) -> None:
+    """A daemon may run there and not be seen: that is said, unless we see all the same."""
+    note = "note: processes of others are hidden: daemons that kill were not looked for; needs root\n"
+    fakes.write(ours, mounted(option))
+    assert ctl(ours, "doctor") == (0, f"nothing found\n{note}", "")
+    code, out, err = ctl(ours, "why", "4242")
+    assert (code, out) == (3, "") and "(/proc has hidepid): sudo vswapctl why 4242" in err
+    fakes.write(ours, fakes.process(1, "systemd", "/init.scope"))
+    assert ctl(ours, "doctor") == (0, "nothing found\n", "")
+    fakes.write(ours, mounted(",hidepid=off"))
+    assert ctl(ours, "doctor") == (0, "nothing found\n", "") and ctl(ours, "why", "4242")[0] == 2
+
+
+def test_processes_that_may_not_be_read(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """hidepid=1: one note for all of them."""
+    fakes.write(ours, {**DAEMON, **fakes.process(51, "x", "/"), **mounted(",hidepid=1")})
+    read = Kernel.text
+
+    def refuse(kernel: Kernel, name: str) -> str | None:
+        if name.startswith("/proc/5"):
+            kernel._deny(name)
+            return None
+        return read(kernel, name)
+
+    monkeypatch.setattr(Kernel, "text", refuse)
+    machine = doctor.examine(Kernel(str(ours)))
+    assert doctor.findings(machine) == [] and len(machine.kernel.denied) == 2
+    assert [note for note in command.notes(machine) if "/proc" in note] == []
+    assert len([note for note in command.notes(machine) if "hidden" in note]) == 1
 
 
 def test_every_machine(machine: Path, ctl: Ran) -> None:

@@ -40,8 +40,18 @@ class Entries(NamedTuple):
     complete: bool
 
 
+def hidden(kernel: Kernel) -> bool:
+    """Whether processes of others cannot be looked at: /proc is mounted with hidepid, and we are not root."""
+    mounts = (line.split() for line in kernel.lines("/proc/self/mounts"))
+    options = [words[3].split(",") for words in mounts if words[1:3] == ["/proc", "proc"] and len(words) > 3]
+    set_to = [option for option in (options[-1] if options else []) if option.startswith("hidepid=")]
+    return bool(set_to) and set_to[-1] not in ("hidepid=0", "hidepid=off") and not kernel.word("/proc/1/comm")
+
+
 def read(kernel: Kernel, pid: int) -> Process:
     """What /proc/PID/status and smaps_rollup say."""
+    if not kernel.exists(f"/proc/{pid}") and hidden(kernel):
+        raise CannotRead(f"no process {pid} that you may see (/proc has hidepid): sudo vswapctl why {pid}")
     if not kernel.exists(f"/proc/{pid}"):
         raise UsageError(f"no process {pid}: ps -e lists them")
     lines = kernel.text(f"/proc/{pid}/status")

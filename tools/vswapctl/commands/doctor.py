@@ -2,10 +2,14 @@
 """vswapctl doctor"""
 
 import argparse
+import re
 
 from vswapctl import doctor
 from vswapctl.errors import FAILED, OK
 from vswapctl.kernel import Kernel
+from vswapctl.process import hidden
+
+PROCESS = re.compile(r"/proc/\d+/")
 
 
 def notes(machine: doctor.Machine) -> list[str]:
@@ -17,7 +21,11 @@ def notes(machine: doctor.Machine) -> list[str]:
         found.append("there is no swap device: nothing can be swapped out, swapon(8) adds one")
     if machine.top is None:
         found.append("no cgroup v2 with the memory controller: groups were not looked at")
-    found += [f"{name}: needs root" for name in machine.kernel.denied]
+    # One note, not one for each process.
+    denied = [name for name in machine.kernel.denied if not PROCESS.match(name)]
+    if len(denied) < len(machine.kernel.denied) or hidden(machine.kernel):
+        found.append("processes of others are hidden: daemons that kill were not looked for; needs root")
+    found += [f"{name}: needs root" for name in denied]
     return found
 
 
