@@ -24,6 +24,9 @@ OURS = (
     "vswap_alloc 9000\nvswap_free 4000\nvswap_grow 1\nvswap_reserve 0\nvswap_slot_alloc 256\n"
     "vswap_slot_free 0\nvswap_evacuate 0\nvswap_overtake 0\nvswap_refuse 12\n"
 )
+PRESSURE = (
+    "some avg10=0.00 avg60=1.00 avg300=0.30 total=2500000\nfull avg10=0.00 avg60=0.10 avg300=0.03 total=250000\n"
+)
 SWAPS = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 CRYPTO = "name         : lzo\ndriver       : lzo-scomp\ntype         : scomp\n\nname         : zstd\n"
 SMAPS = """\
@@ -117,6 +120,7 @@ BASE: dict[str, str | int | bytes] = {
     "/proc/cmdline": "root=/dev/vda ro quiet\n",
     "/proc/stat": "cpu 1 2 3\nbtime 1000000\n",
     "/proc/self/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n",
+    "/proc/pressure/memory": PRESSURE,
     "/proc/sys/vm/page-cluster": 3,
     "/proc/sys/vm/swappiness": 60,
     "/proc/sys/vm/overcommit_memory": 0,

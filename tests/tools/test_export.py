@@ -38,6 +38,9 @@ def test_values(ours: Path, ctl: Ran) -> None:
         samples["vswap_pages_total"][(("event", "zswpout"),)] == 80000 and types["vswap_pages_total"] == "counter"
     )
     assert samples["vswap_ram_gained_bytes"][()] == (400 - 102) * fakes.MIB - 300 * fakes.PAGES * 8
+    assert samples["vswap_reserve_total"][()] == 0
+    stalled = {labels[0][1]: value for labels, value in samples["vswap_memory_stalled_seconds_total"].items()}
+    assert stalled == {"some": 2.5, "full": 0.25}
     assert samples["vswap_device_used_bytes"][(("device", "/dev/vda2"),)] == 20 * fakes.MIB
     assert [labels[0][1] for labels in samples["vswap_group_swap_bytes"]] == ["/user.slice", "/user.slice/shell"]
     assert all(kind == ("counter" if name.endswith("_total") else "gauge") for name, kind in types.items())

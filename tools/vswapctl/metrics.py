@@ -26,6 +26,10 @@ def _gauge(name: str, text: str, *values: float | int | None) -> Metric:
     return Metric(name, "gauge", text, [({}, value) for value in values if value is not None])
 
 
+def _counter(name: str, text: str, *values: Value) -> Metric:
+    return Metric(name, "counter", text, list(values))
+
+
 def _by(name: str, text: str, label: str, values: Iterable[tuple[str, float | int | None]]) -> Metric:
     return Metric(name, "gauge", text, [({label: key}, value) for key, value in values if value is not None])
 
@@ -92,7 +96,11 @@ def collect(snap: Snapshot, groups: Iterable[Usage] = ()) -> list[Metric]:
         *_virtual(snap),
         *_zswap(snap),
         *_devices(snap),
-        Metric("vswap_pages_total", "counter", "Pages since boot, by event of /proc/vmstat.", events),
+        _counter("vswap_pages_total", "Pages since boot, by event of /proc/vmstat.", *events),
+        _counter("vswap_reserve_total", "Clusters whose tables had to come from the reserve.",
+                 *([({}, snap.vmstat["vswap_reserve"])] if "vswap_reserve" in snap.vmstat else [])),
+        _counter("vswap_memory_stalled_seconds_total", "Time that some or all programs waited for memory.",
+                 *(({"programs": name}, count / 1e6) for name, count in snap.stalled.items())),
         _by("vswap_group_swap_bytes", "Space on devices of a control group, without groups in it.", "group",
             ((usage.group, usage.swap) for usage in listed)),
         _by("vswap_group_zswap_bytes", "Memory in zswap of a control group, without groups in it.", "group",

@@ -4,7 +4,7 @@
 from typing import NamedTuple
 
 from vswapctl.errors import CannotRead
-from vswapctl.kernel import Kernel
+from vswapctl.kernel import Kernel, as_number
 from vswapctl.swaps import Device, devices
 from vswapctl.units import PAGE
 
@@ -73,7 +73,8 @@ class Zram(NamedTuple):
 class Snapshot(NamedTuple):
     """``slots`` is None on a kernel without virtual swap, ``zswap`` without zswap.
 
-    ``debug`` are zswap's counters in debugfs, None where they may not be read.
+    ``debug`` are zswap's counters in debugfs, None where they may not be read. ``stalled`` are
+    microseconds that "some" or the "full" set of programs have waited for memory; empty without PSI.
     """
 
     meminfo: dict[str, int]
@@ -84,6 +85,7 @@ class Snapshot(NamedTuple):
     zram: list[Zram]
     incompressible: int | None
     debug: dict[str, int] | None
+    stalled: dict[str, int]
 
     @property
     def total(self) -> int:
@@ -176,6 +178,16 @@ def read_debug(kernel: Kernel) -> dict[str, int] | None:
     return {name: value for name, value in found.items() if value is not None} or None
 
 
+def read_stalled(kernel: Kernel) -> dict[str, int]:
+    """/proc/pressure/memory: "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", and the same for "full"."""
+    found = {}
+    for words in (line.split() for line in kernel.lines("/proc/pressure/memory")):
+        total = as_number(words[-1].removeprefix("total=")) if len(words) > 1 else None
+        if total is not None:
+            found[words[0]] = total
+    return found
+
+
 def take(kernel: Kernel, debug: bool = False, cgroups: str | None = None) -> Snapshot:
     """Read everything; ``cgroups`` is where control groups are, for what only the root group knows."""
     meminfo = read_meminfo(kernel)
@@ -190,4 +202,5 @@ def take(kernel: Kernel, debug: bool = False, cgroups: str | None = None) -> Sna
         read_zram(kernel),
         stat.get("zswap_incomp"),
         read_debug(kernel) if debug else None,
+        read_stalled(kernel),
     )
