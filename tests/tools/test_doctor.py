@@ -233,6 +233,18 @@ def test_removing_a_boot_parameter(tmp_path: Path) -> None:
     assert grub.read_text() == 'GRUB_CMDLINE_LINUX="quiet ro"\n'
 
 
+def test_a_boot_parameter_in_a_drop_in(tmp_path: Path) -> None:
+    """It is removed where it stands, and openSUSE's command makes the menu again."""
+    grub, own = "/etc/default/grub", "/etc/default/grub.d/50 cloud.cfg"
+    fakes.write(tmp_path, {grub: "", own: "GRUB_CMDLINE_LINUX='zswap.enabled=0'\n"})
+    fakes.write(tmp_path, {"/etc/default/grub.d/a.cfg": "zswap.enabled=1\n", "/usr/sbin/grub2-mkconfig": ""})
+    removed = f"sudo sed -i 's/ *zswap\\.enabled=0//' '{own}'"
+    assert boot.without(Kernel(str(tmp_path)), "zswap.enabled=0") == [removed, f"sudo {boot.GRUB2}"]
+    fakes.write(tmp_path, {grub: "GRUB_CMDLINE_LINUX='quiet zswap.enabled=0'\n", "/usr/sbin/update-grub": ""})
+    commands = boot.without(Kernel(str(tmp_path)), "zswap.enabled=0")
+    assert [shlex.split(command)[-1] for command in commands] == [grub, own, "update-grub"]
+
+
 def mounted(option: str) -> Files:
     """/proc with an option of its mount."""
     lines = f"proc /proc proc rw,nosuid{option} 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"

@@ -25,6 +25,9 @@ BY_UDEV = re.compile(
     r"""(?i)echo\s+["']?(0|n)\b[^;]*zswap/parameters/enabled|zswap.*ATTR\{parameters/enabled\}="(0|n)" """.strip()
 )
 BY_TMPFILES = re.compile(r"(?i)\s*w\S*\s+\S*/zswap/parameters/enabled(\s+\S+){4}\s+(0|n)\s*$")
+# Distributions and clouds put parameters into drop-ins of Debian's grub-mkconfig.
+DROP_INS = "/etc/default/grub.d"
+GRUB, GRUB2 = "grub-mkconfig -o /boot/grub/grub.cfg", "grub2-mkconfig -o /boot/grub2/grub.cfg"
 SECTION = re.compile(r"\s*\[zram\d+\]")
 
 
@@ -91,8 +94,14 @@ def without(kernel: Kernel, word: str) -> list[str]:
     if kernel.exists("/usr/sbin/grubby") or kernel.exists("/usr/bin/grubby"):
         return [f"sudo grubby --update-kernel=ALL --remove-args={word}"]
     if kernel.exists("/etc/default/grub"):
-        again = "update-grub" if kernel.exists("/usr/sbin/update-grub") else "grub-mkconfig -o /boot/grub/grub.cfg"
-        return [f"sudo sed -i 's/ *{pattern}//' /etc/default/grub", f"sudo {again}"]
+        makers = {"/usr/sbin/update-grub": "update-grub", "/usr/sbin/grub2-mkconfig": GRUB2}
+        again = next((command for name, command in makers.items() if kernel.exists(name)), GRUB)
+        files = ["/etc/default/grub", *(f"{DROP_INS}/{name}" for name in kernel.names(DROP_INS))]
+        named = [name for name in files if word in (kernel.text(name) or "")] or files[:1]
+        return [
+            *(f"sudo sed -i 's/ *{pattern}//' {shlex.quote(printable(name))}" for name in named),
+            f"sudo {again}",
+        ]
     return [f"sudo sed -i 's/ *{pattern}//' /etc/kernel/cmdline", "sudo kernel-install add-all"]
 
 
