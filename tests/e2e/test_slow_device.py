@@ -268,7 +268,7 @@ def test_a_failing_device_lifts_no_limit(boot_guest: Boot) -> None:
     assert answer(result, "out.json")["verified"] is True, result.output
     logging.info("at most %s bytes in zswap, %s errors", result.files["most"], result.files["errors"])
     assert number(result, "errors") > 0
-    # Until the first request has failed, what is in flight counts as written: 192 pages, compressed, of this machine.
+    # Until the first request has failed, what is in flight counts as written: 192 pages, compressed.
     assert 6 * MIB < number(result, "most") < 8.5 * MIB
     assert (result.end.slots_used, result.end.physical) == (0, 0)
 
