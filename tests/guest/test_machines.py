@@ -144,6 +144,8 @@ def test_nodes(tmp_path: Path) -> None:
     assert "memory-backend-ram,id=memory1,size=131076K" in argv
     assert "node,nodeid=0,memdev=memory0,cpus=0-0" in argv
     assert "node,nodeid=1,memdev=memory1,cpus=1-2" in argv
+    # The kernel warns of a socket with CPUs on several nodes.
+    assert argv[argv.index("-smp") + 1] == "3,sockets=3"
     assert "-numa" not in Qemu().launch(spec(kernel=X86), files(tmp_path)).argv
 
 

@@ -33,6 +33,11 @@ def _threads(spec: GuestSpec) -> str:
     return "single" if spec.cpus_used > 1 and patches else "multi"
 
 
+def _processors(spec: GuestSpec) -> str:
+    """One socket with a core for each CPU; with nodes, a socket for each: CPUs of a socket are on the same node."""
+    return f"{spec.cpus_used},sockets={spec.cpus_used}" if spec.nodes > 1 else str(spec.cpus_used)
+
+
 def _nodes(spec: GuestSpec) -> list[str]:
     """Nodes with the same number of pages each; the rest of them, and of the CPUs, is the last one's."""
     if spec.nodes == 1:
@@ -71,7 +76,7 @@ class Qemu:
         argv = [
             PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot",
             "-machine", "q35", "-accel", f"tcg,thread={_threads(spec)}", "-cpu", "max",
-            "-smp", str(spec.cpus_used), "-m", f"{spec.mem_bytes >> 10}K",
+            "-smp", _processors(spec), "-m", f"{spec.mem_bytes >> 10}K",
             "-kernel", str(spec.kernel.image), "-append", " ".join(cmdline),
             "-chardev", f"file,id=console,path={_value(files.console)}", "-serial", "chardev:console",
             "-chardev", f"file,id=result,path=/dev/fd/{files.result_fd}",
