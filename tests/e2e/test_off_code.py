@@ -40,6 +40,7 @@ DIFFERS: dict[str, str] = {  # function: why
     "swap_do_scheduled_discard": "registers: the functions it is compiled with have changed",
     "meminfo_proc_show": "SwapCached is at most what is used of the devices, which mainline's is anyway",
     "swap_usage_in_pages": STATIC,
+    "swap_read_folio": "the warning of a folio that is zero-filled in part is given in a branch of its own",
     "swap_writeout": "the lock of the cluster is not taken to clear marks of zero pages that are not set",
     "balance_pgdat": "reads once more whether memcg is disabled, for an argument that is not used",
     "shrink_lruvec": "reads once more whether memcg is disabled, for an argument that is not used",
