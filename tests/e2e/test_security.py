@@ -2,10 +2,11 @@
 """What user space that may nothing learns of virtual swap: no positions, no pointers, no data of others."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer
+from tests.e2e.common import MIB, Boot, answer, number
 from vswaplab.stress import tally
 
 pytestmark = pytest.mark.kernel("vswap", "um", "debug")
@@ -105,3 +106,36 @@ def test_slots_that_are_used_again_show_nothing_of_before(
     assert result.files["found"].split() == ["0"] * 3
     record_property(f"{tally.FIGURE}pages of recycled slots looked at", 3 * 4 * 4096)
     assert all(int(kb) > 4000 for kb in result.files["swapped"].split())
+
+
+COUNTERS = """
+python3 {program} --pages {pages} --seconds 8 > $RESULTS/out.json; echo $? > $RESULTS/code
+verify > $RESULTS/verify; settle
+"""
+
+
+@pytest.mark.parametrize("swap", ["none", "file:64M"])
+def test_no_counter_leaves_its_range(
+    boot_guest: Boot, record_property: Callable[[str, object], None], swap: str
+) -> None:
+    """Slots are taken on one CPU and freed on another: each has a counter that leaves the range of the sum.
+
+    What a reader is shown never is: not below zero, that is near 2^64, and not more than there can be. What
+    happens at the limits of the counters themselves is in the KUnit cases counters_wrap and group_counters.
+    """
+    pages = 900
+    result = boot_guest(
+        COUNTERS.format(program=Path(__file__).with_name("counters_in_guest.py"), pages=pages),
+        swap=swap, mode="always", cpus=2, mem_bytes=256 * MIB,
+    )  # fmt: skip
+    seen = answer(result, "out.json")
+    assert number(result, "code") == number(result, "verify") == 0 and seen["odd"] == []
+    # The counters of each CPU went far out of the range of what is in use at a time.
+    assert seen["vswap_alloc"] > 5 * pages and seen["reads"] > 50, seen
+    for name in ("slots_used", "zero", "zswap", "physical", "cached", "refused"):
+        assert seen["highest"][name] < pages + 500, (name, seen)
+    assert seen["highest"]["slots_used"] > pages // 3, seen  # the reader came between
+    assert seen["lowest"]["slots_max"] == seen["highest"]["slots_max"] <= (2**31 - 1) // 2
+    assert seen["highest"]["metadata_bytes"] < 16 * MIB
+    record_property(f"{tally.FIGURE}counters read while slots move between CPUs", seen["reads"])
+    assert result.end.slots_used == 0
