@@ -256,3 +256,54 @@ def test_huge_pages_use_the_last_slots(boot_guest: Boot, kernel: str, mode: str)
     )  # fmt: skip
     assert answer(result, "out.json")["verified"] is True, result.output
     assert 0.95 * limit <= number(result, "swap") <= limit
+
+
+UNMAPPED = """
+echo 0 > /proc/sys/vm/page-cluster
+python3 {program} --kilobytes {kilobytes} --folios {folios} {fork} > $RESULTS/out.json; echo $? > $RESULTS/code
+verify > $RESULTS/verify; settle
+"""
+
+
+def unmapped(boot_guest: Boot, kilobytes: int, folios: int, fork: bool, place: str, flavour: str) -> None:
+    """Run unmapped_in_guest.py, and look at what it found."""
+    program = Path(__file__).with_name("unmapped_in_guest.py")
+    result = boot_guest(
+        UNMAPPED.format(program=program, kilobytes=kilobytes, folios=folios, fork="--fork" if fork else ""),
+        arch="x86_64", flavour=flavour, cpus=2, mem_bytes=512 * MIB, pool_percent=50, mode="always",
+        zswap=place == "zswap", swap="none" if place == "zswap" else "ram:128M",
+    )  # fmt: skip
+    seen = answer(result, "out.json")
+    logging.info("%s", seen)
+    assert number(result, "code") == number(result, "verify") == 0
+    assert seen["bad"] == seen["bad, zeroes"] == seen.get("bad, child", 0) == 0, seen
+    # Most folios went whole: one of which a page was in use for a moment is split.
+    assert seen["swapped"] == seen["pages"] and seen["whole"] >= 0.9 * folios, seen
+    assert seen["kept, swapped"] == seen["kept"] < 0.8 * seen["pages"], seen
+    if place == "zswap":
+        assert seen["slots, whole"] == seen["pages"] == seen.get("slots, child", seen["pages"]), seen
+        assert seen["slots, kept"] == seen["kept"], seen
+    assert (result.end.slots_used, result.end.physical) == (0, 0)
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "release")
+@pytest.mark.parametrize("fork", [False, True], ids=["alone", "fork"])
+@pytest.mark.parametrize("place", ["zswap", "device"])
+@pytest.mark.parametrize(("kilobytes", "folios"), [(64, 40), (2048, 10)], ids=["64kB", "2048kB"])
+def test_parts_are_unmapped_while_swapped_out(
+    boot_guest: Boot, kilobytes: int, folios: int, place: str, fork: bool
+) -> None:
+    """From the ends and the middle of folios: their slots go, at once or with the child, and the rest is intact.
+
+    What a device holds may be in the swap cache for a while: there only the data is looked at.
+    """
+    unmapped(boot_guest, kilobytes, folios, fork, place, "release")
+
+
+@pytest.mark.long
+@pytest.mark.kernel("vswap", "x86_64", "debug", checkers=True)
+@pytest.mark.parametrize(("kilobytes", "folios"), [(64, 40), (2048, 5)], ids=["64kB", "2048kB"])
+def test_parts_are_unmapped_while_swapped_out_debug(boot_guest: Boot, kilobytes: int, folios: int) -> None:
+    """The same, with a child and all checkers."""
+    unmapped(boot_guest, kilobytes, folios, True, "zswap", "debug")
