@@ -11,6 +11,7 @@ from vswaplab.guestprograms.stress.devices import SWAP_FLAG_DISCARD, SWAP_FLAG_P
 from vswaplab.guestprograms.stress.disturber import CGROUP, VSWAP, ZSWAP, Disturber, write
 
 DISK = Path("/dev/ram0")
+BOOT = Path("/sys/module/vswap/parameters")
 PAGE = 4096
 _WORDS = (b"auto", b"always", b"never", b"max", b"Y", b"N", b"0", b"-1", b"lzo", b"zstd", b"\n", b" ", b"\0")
 _NUMBERS = (0, 1, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**30)
@@ -27,7 +28,9 @@ class BadInputs(Disturber):
         if (CGROUP / "cgroup.controllers").exists():
             self.group.mkdir(exist_ok=True)
         limits = ("swap.max", "swap.high", "zswap.max", "zswap.writeback")
-        files = [*VSWAP.glob("*"), *ZSWAP.glob("*"), *(self.group / f"memory.{name}" for name in limits)]
+        # What can only be set at boot has files that refuse everything; the kernel's unit tests call its parsers.
+        files = [file for directory in (VSWAP, BOOT, ZSWAP) for file in directory.glob("*")]
+        files += [self.group / f"memory.{name}" for name in limits]
         self._files = [path for path in files if path.exists()]
         self._before = {path: path.read_text() for path in files if path.exists() and path.parent == ZSWAP}
         self._kinds: list[Callable[[], bytes]] = [self._word, self._number, self._noise, self._long]
