@@ -7,9 +7,23 @@
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
+#include <linux/console.h>
+#include <linux/ctype.h>
+#include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/hex.h>
+#include <linux/init.h>
+#include <linux/kernfs.h>
+#include <linux/kobject.h>
+#include <linux/kstrtox.h>
 #include <linux/kthread.h>
+#include <linux/memcontrol.h>
+#include <linux/moduleparam.h>
+#include <linux/pgtable.h>
+#include <linux/prandom.h>
+#include <linux/printk.h>
 #include <linux/swap_ops.h>
+#include <linux/sysfs.h>
 #include <trace/events/kmem.h>
 
 #include "../internal.h"
@@ -977,6 +991,462 @@ static void tables_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
 }
 
+/* Counters: what happens at the ends of their range */
+
+/* The number that a file in /sys/kernel/mm/vswap has; it must be an unsigned one. */
+static unsigned long shown(struct kunit *test, const char *name)
+{
+	struct kernfs_node *dir = sysfs_get_dirent(mm_kobj->sd, "vswap"), *file;
+	char *buf = (char *)get_zeroed_page(GFP_KERNEL);
+	struct kobj_attribute *attr;
+	unsigned long value = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_ASSERT_NOT_NULL(test, dir);
+	file = sysfs_get_dirent(dir, name);
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	attr = container_of((struct attribute *)file->priv, struct kobj_attribute, attr);
+	attr->show(dir->priv, attr, buf);
+	KUNIT_EXPECT_EQ_MSG(test, kstrtoul(buf, 10, &value), 0, "%s: %s", name, buf);
+	sysfs_put(file);
+	sysfs_put(dir);
+	free_page((unsigned long)buf);
+	return value;
+}
+
+static void add_on(unsigned int cpu, enum vswap_counter counter, long nr)
+{
+	per_cpu(vswap_counters, cpu).nr[counter] += nr;
+}
+
+/*
+ * Slots that are taken on one CPU and freed on another make the counter of the
+ * first larger and larger. When it wraps, the sum is still right.
+ */
+static void counters_wrap(struct kunit *test)
+{
+	static const enum vswap_counter counters[] = { VSWAP_NR_USED, VSWAP_NR_ZERO };
+	unsigned long used = vswap_counted(VSWAP_NR_USED);
+	unsigned long zero = vswap_counted(VSWAP_NR_ZERO);
+	struct folio *folio = new_folio(test, 0);
+	struct slot_list *slots = new_slot_list(test, 64);
+	long moved[ARRAY_SIZE(counters)];
+	unsigned int here, there, i;
+
+	migrate_disable();
+	here = smp_processor_id();
+	there = cpumask_any_but(cpu_possible_mask, here);
+	if (there >= nr_cpu_ids) {
+		migrate_enable();
+		kunit_skip(test, "there is only one counter");
+	}
+	for (i = 0; i < ARRAY_SIZE(counters); i++) {
+		moved[i] = LONG_MAX - slots->max / 2 -
+			   per_cpu(vswap_counters, here).nr[counters[i]];
+		add_on(here, counters[i], moved[i]);
+		add_on(there, counters[i], -moved[i]);
+	}
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED), used);
+
+	fill_slots(slots, folio);
+	KUNIT_EXPECT_EQ(test, slots->nr, slots->max);
+	for (i = 0; i < ARRAY_SIZE(counters); i++)
+		KUNIT_EXPECT_LT(test, per_cpu(vswap_counters, here).nr[counters[i]], 0);
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED), used + slots->max);
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZERO), zero + slots->max);
+	KUNIT_EXPECT_EQ(test, shown(test, "slots_used"), used + slots->max);
+	KUNIT_EXPECT_EQ(test, shown(test, "zero"), zero + slots->max);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+
+	put_slots(slots);
+	for (i = 0; i < ARRAY_SIZE(counters); i++) {
+		KUNIT_EXPECT_GT(test, per_cpu(vswap_counters, here).nr[counters[i]], 0);
+		add_on(here, counters[i], -moved[i]);
+		add_on(there, counters[i], moved[i]);
+	}
+	migrate_enable();
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED), used);
+	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_ZERO), zero);
+}
+
+/* Sums that cannot be: a reader that sees one is shown no negative number. */
+static void counters_at_their_limits(struct kunit *test)
+{
+	static const char * const names[VSWAP_NR_COUNTERS] = {
+		[VSWAP_NR_USED] = "slots_used", [VSWAP_NR_ZERO] = "zero",
+		[VSWAP_NR_ZSWAP] = "zswap", [VSWAP_NR_PHYSICAL] = "physical",
+	};
+	static const long sums[] = { LONG_MIN, -1, 0, LONG_MAX };
+	long before[VSWAP_NR_COUNTERS], tables = vswap_nr_tables();
+	unsigned int max_pages = vswap_space.max_pages, c, i, turn;
+	const long most = INT_MAX / 2 / SWAPFILE_CLUSTER;
+	unsigned long bytes;
+
+	no_workers(test);
+	for (c = 0; c < VSWAP_NR_COUNTERS; c++)
+		before[c] = vswap_counted(c);
+
+	/* Each combination of sums, one in each digit of the number of the turn */
+	for (turn = 0; turn < 1 << 2 * VSWAP_NR_COUNTERS; turn++) {
+		for (c = 0; c < VSWAP_NR_COUNTERS; c++)
+			add_on(0, c, sums[turn >> 2 * c & 3] - before[c]);
+		for (c = 0; c < VSWAP_NR_COUNTERS; c++) {
+			unsigned long sum = max(sums[turn >> 2 * c & 3], 0L);
+
+			KUNIT_EXPECT_EQ(test, vswap_counted(c), sum);
+			KUNIT_EXPECT_EQ(test, shown(test, names[c]), sum);
+		}
+		KUNIT_EXPECT_LE(test, shown(test, "cached"), (unsigned long)LONG_MAX);
+		for (c = 0; c < VSWAP_NR_COUNTERS; c++)
+			add_on(0, c, before[c] - sums[turn >> 2 * c & 3]);
+	}
+
+	/* A space that cannot grow and has no free cluster is full, or it is not. */
+	vswap_space.max_pages = vswap_space.nr_pages;
+	atomic_long_set(&vswap_tables_used, vswap_space.nr_clusters);
+	for (i = 0; i < ARRAY_SIZE(sums); i++) {
+		add_on(0, VSWAP_NR_USED, sums[i] - before[VSWAP_NR_USED]);
+		KUNIT_EXPECT_EQ(test, vswap_space_is_full(), sums[i] == LONG_MAX);
+		add_on(0, VSWAP_NR_USED, before[VSWAP_NR_USED] - sums[i]);
+	}
+	vswap_space.max_pages = max_pages;
+
+	/* All clusters that there can be have tables. */
+	atomic_long_set(&vswap_tables_used, 0);
+	bytes = shown(test, "metadata_bytes");
+	atomic_long_set(&vswap_tables_used, most);
+	KUNIT_EXPECT_EQ(test, shown(test, "metadata_bytes"), bytes + most * vswap_table_bytes());
+	KUNIT_EXPECT_LT(test, most * vswap_table_bytes(), 1UL << 40);
+	atomic_long_set(&vswap_tables_used, tables);
+
+	/* Ids of groups count their slots in an int. */
+	KUNIT_EXPECT_LE(test, vswap_slots_max(), (unsigned long)INT_MAX / 2);
+	for (c = 0; c < VSWAP_NR_COUNTERS; c++)
+		KUNIT_EXPECT_EQ(test, vswap_counted(c), before[c]);
+}
+
+/*
+ * Have the machine seem to have @nr anonymous pages. If it is less than none,
+ * readers see none, whatever CPUs have yet to add.
+ */
+static const enum node_stat_item anon_items[] = { NR_ACTIVE_ANON, NR_INACTIVE_ANON };
+
+static void pretend_anon(long nr, long *were)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(anon_items); i++) {
+		were[i] = global_node_page_state(anon_items[i]);
+		mod_node_page_state(NODE_DATA(first_online_node), anon_items[i], nr - were[i]);
+	}
+}
+
+static void forget_anon(long nr, const long *were)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(anon_items); i++)
+		mod_node_page_state(NODE_DATA(first_online_node), anon_items[i], were[i] - nr);
+}
+
+static void refuse(struct kunit *test, struct folio *folio)
+{
+	rcu_read_lock();
+	KUNIT_EXPECT_TRUE(test, vswap_refuse(&folio->page, -ENOSPC));
+	rcu_read_unlock();
+}
+
+/*
+ * How often refused pages are met is counted without an end. When it wraps,
+ * nothing is known: nobody is killed for it, and counting begins anew.
+ */
+static void refusals_wrap(struct kunit *test)
+{
+	struct folio *folio = new_folio(test, 0);
+	long nr = atomic_long_read(&vswap_refusals.nr);
+	long were[ARRAY_SIZE(anon_items)];
+	const long none = -4096, some = 1L << 20;
+
+	no_workers(test);
+	KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
+	vswap_refusals.known_until = 0;
+	atomic_long_set(&vswap_refusals.met, LONG_MAX);
+	refuse(test, folio);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.met), LONG_MIN);
+	KUNIT_EXPECT_EQ(test, shown(test, "refused"), nr + 1);
+
+	pretend_anon(none, were);
+	KUNIT_EXPECT_FALSE(test, vswap_nothing_left(NULL));
+	KUNIT_EXPECT_EQ(test, vswap_refusals.known_until, 0);
+	forget_anon(none, were);
+	pretend_anon(some, were);
+	KUNIT_EXPECT_FALSE(test, vswap_nothing_left(NULL));
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.met), 0);
+	forget_anon(some, were);
+	pretend_anon(none, were);
+	/* It does count from there: all that are refused are met, and that is known. */
+	while (atomic_long_read(&vswap_refusals.met) <= nr)
+		refuse(test, folio);
+	KUNIT_EXPECT_TRUE(test, vswap_nothing_left(NULL));
+	forget_anon(none, were);
+
+	vswap_refusals.known_until = 0;
+	atomic_long_set(&vswap_refusals.met, 0);
+	swap_cache_del_folio(folio);
+	KUNIT_EXPECT_EQ(test, shown(test, "refused"), nr);
+}
+
+#ifdef CONFIG_MEMCG
+/* Counters of a group that is below the root, and goes away */
+static void group_counters(struct kunit *test)
+{
+	static const long counts[] = { LONG_MIN, -1, 0, PAGE_SIZE, LONG_MAX };
+	atomic_long_t *refused, *zswapped;
+	struct mem_cgroup *memcg;
+	struct vswap_group *group;
+	long were_refused, were_zswapped, gone;
+	unsigned int i;
+
+	if (mem_cgroup_disabled())
+		kunit_skip(test, "there are no groups");
+	memcg = kunit_kzalloc(test, struct_size(memcg, nodeinfo, nr_node_ids), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, memcg);
+	memcg->css.parent = &root_mem_cgroup->css;
+	memcg->css.flags = CSS_ONLINE;
+	group = vswap_memcg_group(memcg);
+	if (group != &memcg->vswap)
+		kunit_skip(test, "groups have no counters of their own");
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		atomic_long_set(&group->tables, counts[i]);
+		KUNIT_EXPECT_EQ(test, vswap_memcg_tables(memcg),
+				(unsigned long)max(counts[i], 0L) >> PAGE_SHIFT);
+	}
+	atomic_long_set(&group->tables, 0);
+
+	/* What it has becomes the parent's, negative or not. */
+	refused = &root_mem_cgroup->vswap.refusals.nr;
+	zswapped = &vswap_memcg_group(root_mem_cgroup)->zswapped;
+	were_refused = atomic_long_read(refused);
+	were_zswapped = atomic_long_read(zswapped);
+	atomic_long_set(&group->refusals.nr, -3);
+	atomic_long_set(&group->zswapped, 7);
+	vswap_memcg_offline(memcg);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(refused), were_refused - 3);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(zswapped), were_zswapped + 7);
+
+	/*
+	 * From then on its count is far below zero. What all slots of the largest
+	 * space add to it, or take away, does not bring it near another meaning.
+	 */
+	memcg->css.flags = 0;
+	gone = atomic_long_read(&group->zswapped);
+	KUNIT_EXPECT_EQ(test, gone, LONG_MIN / 2);
+	for (i = 0; i < 2; i++) {
+		atomic_long_add(i ? INT_MAX : -INT_MAX, &group->zswapped);
+		vswap_memcg_offline(memcg);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(&group->zswapped), gone);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(zswapped), were_zswapped + 7);
+	}
+	atomic_long_sub(7, zswapped);
+	atomic_long_add(3, refused);
+}
+#else
+static void group_counters(struct kunit *test)
+{
+	kunit_skip(test, "there are no groups");
+}
+#endif
+
+/* Growing fails at each of its allocations */
+
+#ifdef CONFIG_FAIL_PAGE_ALLOC
+static struct page *array_page;
+static long nr_array_pages;
+
+static void watch_array_alloc(void *unused, struct page *page, unsigned int order,
+			      gfp_t gfp, int migratetype)
+{
+	/* Nothing else that vswap_grow() allocates has these flags. */
+	const gfp_t flags = __GFP_ZERO | __GFP_HIGH | __GFP_NOMEMALLOC |
+			    __GFP_DIRECT_RECLAIM;
+
+	if (current != watched || order || !page || (gfp & flags) != flags)
+		return;
+	array_page = page;
+	nr_array_pages++;
+}
+
+static void watch_array_free(void *unused, struct page *page, unsigned int order)
+{
+	if (current != watched || page != array_page)
+		return;
+	array_page = NULL;
+	nr_array_pages--;
+}
+
+static void stop_watching_array(void *unused)
+{
+	unregister_trace_mm_page_alloc(watch_array_alloc, NULL);
+	unregister_trace_mm_page_free(watch_array_free, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+/* The variable behind a file of fault injection */
+static void *fault_knob(const char *kind, const char *name)
+{
+	struct dentry *dir = debugfs_lookup(kind, NULL), *file;
+	void *value = NULL;
+
+	file = dir ? debugfs_lookup(name, dir) : NULL;
+	if (file)
+		value = d_inode(file)->i_private;
+	dput(file);
+	dput(dir);
+	return value;
+}
+
+/* Does the next page of the array need a page table? */
+static bool page_table_is_missing(void)
+{
+	unsigned long addr = (unsigned long)vswap_space.area->addr +
+			     ((unsigned long)vswap_space.nr_pages << PAGE_SHIFT);
+	pgd_t *pgd = pgd_offset_k(addr);
+	p4d_t *p4d;
+	pud_t *pud;
+
+	if (pgd_none(*pgd))
+		return true;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d))
+		return true;
+	pud = pud_offset(p4d, addr);
+	return pud_none(*pud) || pmd_none(*pmd_offset(pud, addr));
+}
+
+/*
+ * Have one allocation after the other fail until the space grows by a page.
+ * Return: how often it did not.
+ */
+static unsigned int grow_at_last(struct kunit *test)
+{
+	unsigned int pages = vswap_space.nr_pages, clusters = vswap_space.nr_clusters;
+	unsigned int max = vswap_si->max, failed, left;
+	long array = nr_array_pages;
+	int err;
+
+	for (failed = 0; failed < 16; failed++) {
+		/* For this task alone: that one, from now on, and no other. */
+		current->fail_nth = failed + 1;
+		err = vswap_grow();
+		left = current->fail_nth;
+		current->fail_nth = 0;
+		if (!err)
+			break;
+		KUNIT_EXPECT_EQ(test, err, -ENOMEM);
+		KUNIT_EXPECT_EQ(test, left, 0);
+		KUNIT_EXPECT_EQ(test, vswap_space.nr_pages, pages);
+		KUNIT_EXPECT_EQ(test, vswap_space.nr_clusters, clusters);
+		KUNIT_EXPECT_EQ(test, vswap_si->max, max);
+		KUNIT_EXPECT_EQ(test, nr_array_pages, array);
+	}
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, vswap_space.nr_pages, pages + 1);
+	KUNIT_EXPECT_GT(test, vswap_space.nr_clusters, clusters);
+	KUNIT_EXPECT_EQ(test, vswap_si->max, vswap_space.nr_clusters * SWAPFILE_CLUSTER);
+	KUNIT_EXPECT_EQ(test, nr_array_pages, array + 1);
+	return failed;
+}
+
+/* How many pages are there, up to the first that may need a page table? */
+static unsigned int pages_to_page_table(void)
+{
+	unsigned long addr = (unsigned long)vswap_space.area->addr +
+			     ((unsigned long)vswap_space.nr_pages << PAGE_SHIFT);
+
+	return (round_up(addr, PMD_SIZE) - addr) >> PAGE_SHIFT;
+}
+
+/*
+ * The page of the array cannot be had, nor the page table for it: the space is
+ * as it was, nothing is lost, and the next attempt succeeds. It stays large, so
+ * this is the last case.
+ */
+static void growing_fails(struct kunit *test)
+{
+	/* Pages without a failure before the next ones; at last up to a page table. */
+	static const unsigned int steps[] = { 0, 0, 1, 5, 30, 0, UINT_MAX };
+	const long busy = INT_MAX / SWAPFILE_CLUSTER;
+	bool *reclaim, *filter, was_reclaim, was_filter, table;
+	unsigned int max_pages = vswap_space.max_pages, i, n, failed;
+	unsigned long *verbose, was_verbose;
+	u32 *order, was_order;
+
+	no_workers(test);
+	order = fault_knob("fail_page_alloc", "min-order");
+	reclaim = fault_knob("fail_page_alloc", "ignore-gfp-wait");
+	verbose = fault_knob("fail_page_alloc", "verbose");
+	filter = fault_knob("failslab", "cache-filter");
+	if (!order || !reclaim || !verbose)
+		kunit_skip(test, "pages cannot be made to fail");
+	watched = current;
+	nr_array_pages = 0;
+	if (register_trace_mm_page_alloc(watch_array_alloc, NULL))
+		kunit_skip(test, "there are no tracepoints");
+	if (register_trace_mm_page_free(watch_array_free, NULL)) {
+		unregister_trace_mm_page_alloc(watch_array_alloc, NULL);
+		kunit_skip(test, "there are no tracepoints");
+	}
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, stop_watching_array, NULL), 0);
+
+	was_order = *order;
+	was_reclaim = *reclaim;
+	was_verbose = *verbose;
+	was_filter = filter ? *filter : false;
+	*order = 0;
+	*reclaim = false;
+	*verbose = 0;
+	if (filter)
+		*filter = true;
+	/* As if all clusters that there may ever be were in use. */
+	atomic_long_add(busy, &vswap_tables_used);
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		n = min(steps[i], pages_to_page_table());
+		if (vswap_space.nr_pages + n + 2 > max_pages)
+			break;
+		while (n--)
+			KUNIT_EXPECT_EQ(test, vswap_grow(), 0);
+		table = page_table_is_missing();
+		failed = grow_at_last(test);
+		KUNIT_EXPECT_GE(test, failed, 1 + table);
+		kunit_info(test, "%u pages, page table %s: failed %u times",
+			   vswap_space.nr_pages - 1, table ? "missing" : "there", failed);
+	}
+
+	/* At the limit it fails without an allocation. */
+	vswap_space.max_pages = vswap_space.nr_pages;
+	current->fail_nth = 1;
+	KUNIT_EXPECT_EQ(test, vswap_grow(), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, current->fail_nth, 1);
+	current->fail_nth = 0;
+	vswap_space.max_pages = max_pages;
+
+	atomic_long_sub(busy, &vswap_tables_used);
+	*order = was_order;
+	*reclaim = was_reclaim;
+	*verbose = was_verbose;
+	if (filter)
+		*filter = was_filter;
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+}
+#else
+static void growing_fails(struct kunit *test)
+{
+	kunit_skip(test, "pages cannot be made to fail");
+}
+#endif
+
 /* Races */
 
 struct racer {
@@ -1109,6 +1579,10 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(no_slot_before_all_is_ready),
 	KUNIT_CASE(zero_slot),
 	KUNIT_CASE(count_overflow),
+	KUNIT_CASE(counters_wrap),
+	KUNIT_CASE(counters_at_their_limits),
+	KUNIT_CASE(refusals_wrap),
+	KUNIT_CASE(group_counters),
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
 	KUNIT_CASE(large_folio_is_erased_in_parts),
@@ -1128,6 +1602,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE_SLOW(grow_ahead),
 	KUNIT_CASE_SLOW(tables_go),
 	KUNIT_CASE_SLOW(race_resizing),
+	KUNIT_CASE_SLOW(growing_fails),
 	{}
 };
 
@@ -1138,6 +1613,259 @@ static struct kunit_suite vswap_suite = {
 	.test_cases = vswap_cases,
 };
 kunit_test_suite(vswap_suite);
+
+/* Boot parameters: the parsers of the kernel, with inputs that nobody should give */
+
+enum { BOOT_INPUTS = 4000, BOOT_INPUT_MAX = 2048 };
+
+static const char boot_words[][9] __initconst = {
+	"never", "auto", "always", "max", "on", "Y", "N", "0", "1", "64", "4096", ",", " ",
+	"=", "\"", "\n", "%n%s", "--", "vswap", ".max_gb",
+};
+
+static const char boot_prefixes[][3] __initconst = {
+	"", "", "", "+", "-", "0", "0x", "++", " ",
+};
+
+static const char boot_suffixes[][3] __initconst = {
+	"", "", "", "\n", "G", " ", "\n\n", ".", "e3",
+};
+
+#define pick(rnd, array)	((array)[prandom_u32_state(rnd) % ARRAY_SIZE(array)])
+
+/* A string of at most BOOT_INPUT_MAX characters. */
+static void __init make_input(struct rnd_state *rnd, char *to)
+{
+	static const char * const formats[] = {
+		"%s%llu%s", "%s%lld%s", "%s%llx%s", "%s%#llx%s", "%s%#llo%s",
+	};
+	unsigned int len, i;
+	u64 number;
+
+	*to = '\0';
+	switch (prandom_u32_state(rnd) % 8) {
+	case 0:
+	case 1:
+	case 2:	/* words, one of which may be spoilt */
+		for (i = prandom_u32_state(rnd) % 3; i < 3; i++)
+			strlcat(to, pick(rnd, boot_words), BOOT_INPUT_MAX);
+		len = strlen(to);
+		if (len && prandom_u32_state(rnd) % 2)
+			to[prandom_u32_state(rnd) % len] = 1 + prandom_u32_state(rnd) % 255;
+		break;
+	case 3:	/* one word, which may be right */
+		strscpy(to, pick(rnd, boot_words), BOOT_INPUT_MAX);
+		break;
+	case 4:
+	case 5:	/* a number of any size */
+		number = (u64)prandom_u32_state(rnd) << 32 | prandom_u32_state(rnd);
+		number >>= prandom_u32_state(rnd) % 64;
+		if (prandom_u32_state(rnd) % 4 == 0)
+			number = (1ULL << prandom_u32_state(rnd) % 64) - 1 +
+				 prandom_u32_state(rnd) % 3;
+		snprintf(to, BOOT_INPUT_MAX, pick(rnd, formats), pick(rnd, boot_prefixes),
+			 number, pick(rnd, boot_suffixes));
+		break;
+	case 6:	/* noise */
+		len = prandom_u32_state(rnd) % 64;
+		for (i = 0; i < len; i++)
+			to[i] = 1 + prandom_u32_state(rnd) % 255;
+		to[len] = '\0';
+		break;
+	case 7:	/* long */
+		len = 255 + prandom_u32_state(rnd) % (BOOT_INPUT_MAX - 255);
+		memset(to, pick(rnd, "A90\xff, "), len);
+		to[len] = '\0';
+		break;
+	}
+}
+
+/* What a number is to boot parameters, or -1: written down once more. */
+static long long __init number_in(const char *text)
+{
+	unsigned int base = 10, digits = 0;
+	unsigned long long value = 0;
+
+	if (*text == '+')
+		text++;
+	if (*text == '0') {
+		base = 8;
+		if ((text[1] == 'x' || text[1] == 'X') && isxdigit(text[2])) {
+			base = 16;
+			text += 2;
+		}
+	}
+	for (; isxdigit(*text) && hex_to_bin(*text) < base; text++, digits++) {
+		if (value <= UINT_MAX)
+			value = value * base + hex_to_bin(*text);
+	}
+	if (*text == '\n')
+		text++;
+	return !digits || *text || value > UINT_MAX ? -1 : (long long)value;
+}
+
+static int (*boot_set_mode)(char *mode);
+static const struct kernel_param *boot_max_gb;
+
+static bool __init find_parsers(void)
+{
+	const struct obs_kernel_param *setup;
+	const struct kernel_param *param;
+
+	for (setup = __setup_start; setup < __setup_end; setup++)
+		if (!strcmp(setup->str, "vswap="))
+			boot_set_mode = setup->setup_func;
+	for (param = __start___param; param < __stop___param; param++)
+		if (!strcmp(param->name, "vswap.max_gb"))
+			boot_max_gb = param;
+	return boot_set_mode && boot_max_gb;
+}
+
+/* What the kernel does with a word that is no parameter of a module */
+static int __init boot_unknown(char *param, char *val, const char *doing, void *arg)
+{
+	if (val && parameq(param, "vswap"))
+		boot_set_mode(val);
+	return 0;
+}
+
+static int vswap_boot_init(struct kunit *test)
+{
+	mode_before = vswap_mode;
+	return 0;
+}
+
+static void vswap_boot_exit(struct kunit *test)
+{
+	vswap_set_mode(mode_before);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+}
+
+/*
+ * A mode is one of three words and a size is a number: they are taken, and
+ * everything else changes nothing.
+ */
+static void __init boot_parameters(struct kunit *test)
+{
+	static const char * const modes[] = {
+		[VSWAP_NEVER] = "never", [VSWAP_AUTO] = "auto", [VSWAP_ALWAYS] = "always",
+	};
+	unsigned int *max_gb, max_gb_before, taken = 0, refused = 0, i;
+	int loglevel = console_loglevel;
+	struct rnd_state rnd;
+	char *input, *line;
+
+	KUNIT_ASSERT_TRUE(test, find_parsers());
+	max_gb = boot_max_gb->arg;
+	max_gb_before = *max_gb;
+	input = kunit_kzalloc(test, BOOT_INPUT_MAX + 1, GFP_KERNEL);
+	line = kunit_kzalloc(test, 2 * BOOT_INPUT_MAX + 64, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, input);
+	KUNIT_ASSERT_NOT_NULL(test, line);
+	prandom_seed_state(&rnd, 20261124);
+	/* Each of them is complained of. */
+	console_loglevel = CONSOLE_LOGLEVEL_SILENT;
+
+	for (i = 0; i < BOOT_INPUTS; i++) {
+		enum vswap_mode wanted = vswap_mode;
+		unsigned int size = *max_gb;
+		long long number;
+		bool known = false;
+		unsigned int mode;
+		int err;
+
+		make_input(&rnd, input);
+		for (mode = 0; mode < ARRAY_SIZE(modes); mode++) {
+			if (!strcmp(input, modes[mode])) {
+				wanted = mode;
+				known = true;
+			}
+		}
+		strscpy(line, input, BOOT_INPUT_MAX + 1);
+		KUNIT_EXPECT_EQ(test, boot_set_mode(line), 1);
+		KUNIT_EXPECT_EQ_MSG(test, vswap_mode, wanted, "%*pE", (int)strlen(input), input);
+		*(known ? &taken : &refused) += 1;
+
+		number = number_in(input);
+		strscpy(line, input, BOOT_INPUT_MAX + 1);
+		err = boot_max_gb->ops->set(line, boot_max_gb);
+		KUNIT_EXPECT_EQ_MSG(test, !err, number >= 0, "%*pE", (int)strlen(input), input);
+		KUNIT_EXPECT_EQ_MSG(test, *max_gb, number >= 0 ? (unsigned int)number : size,
+				    "%*pE", (int)strlen(input), input);
+		*(number >= 0 ? &taken : &refused) += 1;
+
+		/* And as they come at boot: quotes and spaces divide the line. */
+		snprintf(line, 2 * BOOT_INPUT_MAX + 64, "vswap=%s vswap.max_gb=%s", input, input);
+		parse_args("vswap test", line, boot_max_gb, 1, -1, -1, NULL, boot_unknown);
+		KUNIT_EXPECT_LE(test, (unsigned int)vswap_mode, VSWAP_ALWAYS);
+		if (!(i % 64))
+			cond_resched();
+	}
+	*max_gb = max_gb_before;
+	/* What waits to be printed is not to be printed either. */
+	console_lock();
+	console_unlock();
+	console_loglevel = loglevel;
+	KUNIT_EXPECT_GT(test, taken, BOOT_INPUTS / 40);
+	KUNIT_EXPECT_GT(test, refused, BOOT_INPUTS);
+	kunit_info(test, "%u boot parameters refused, %u taken", refused, taken);
+}
+
+/* Whatever size was asked for, the space has one that its types can count. */
+static void __init boot_sizes(struct kunit *test)
+{
+	static const unsigned int sizes[] __initconst = {
+		0, 1, 2, 63, 64, 1U << 14, UINT_MAX,	/* GiB; the last but one is 2^32 pages */
+	};
+	struct vswap_space before;
+	unsigned long slots, most;
+	unsigned int *max_gb, max_gb_before, i;
+
+	if (!vswap_si)
+		kunit_skip(test, "the space was not set up");
+	KUNIT_ASSERT_TRUE(test, find_parsers());
+	max_gb = boot_max_gb->arg;
+	max_gb_before = *max_gb;
+	/* Nothing looks at the space while another one is in its place. */
+	no_workers(test);
+	before = vswap_space;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		/* Their shadow memory may be more than there is. */
+		if (sizes[i] > 64 && IS_ENABLED(CONFIG_KASAN_VMALLOC) && !IS_ENABLED(CONFIG_UML))
+			break;
+		*max_gb = sizes[i];
+		most = min3((unsigned long)sizes[i] << (30 - PAGE_SHIFT), swapfile_maximum_size,
+			    INT_MAX / 2UL);
+		if (vswap_space_init(before.grow_work.func)) {
+			/* There may be no addresses for the large ones. */
+			KUNIT_EXPECT_TRUE(test, !sizes[i] || sizes[i] > 64);
+			vswap_space = before;
+			continue;
+		}
+		KUNIT_EXPECT_GT(test, sizes[i], 0);
+		slots = vswap_slots_max();
+		KUNIT_EXPECT_LE(test, slots, most);
+		KUNIT_EXPECT_GT(test, slots + 2 * SWAPFILE_CLUSTER + slots_per_page(), most);
+		vswap_space_destroy();
+		vswap_space = before;
+		vm_unmap_aliases();
+	}
+	*max_gb = max_gb_before;
+}
+
+static struct kunit_case __refdata vswap_boot_cases[] = {
+	KUNIT_CASE_SLOW(boot_parameters),
+	KUNIT_CASE(boot_sizes),
+	{}
+};
+
+static struct kunit_suite vswap_boot_suite = {
+	.name = "vswap_boot",
+	.init = vswap_boot_init,
+	.exit = vswap_boot_exit,
+	.test_cases = vswap_boot_cases,
+};
+kunit_test_init_section_suite(vswap_boot_suite);
 
 MODULE_DESCRIPTION("KUnit tests of virtual swap");
 MODULE_LICENSE("GPL");
