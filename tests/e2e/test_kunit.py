@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """The KUnit suites of virtual swap, on the debug kernel."""
 
+import re
+from collections.abc import Callable
+
 import pytest
 
 from tests.e2e.common import Boot
 from vswaplab.guest import ktap
+from vswaplab.stress import tally
 from vswaplab.tree import buildtree
 
 ARCHES = [
@@ -14,22 +18,34 @@ ARCHES = [
 ]
 
 CASES = {
+    "vswap_boot": {"boot_parameters", "boot_sizes"},
     "vswap_backing": {"zswap_word", "slot_word", "invalid_words", "runs", "random_runs"},
     "vswap_space": {
         "alloc_every_order", "no_slot_before_all_is_ready", "zero_slot", "count_overflow", "release_in_runs",
         "backing_transitions", "large_folio_is_erased_in_parts", "io_in_pieces", "refusals_by_error",
         "locked_pages", "oom_is_put_off_rarely", "table_failures", "lend_tables", "no_tables",
         "cluster_in_use_serves_all_slots", "refilling_kills_nobody", "growing_kills_nobody", "grow_on_demand",
-        "grow_ahead", "tables_go", "race_resizing",
+        "grow_ahead", "tables_go", "race_resizing", "counters_wrap", "counters_at_their_limits", "refusals_wrap",
+        "group_counters", "growing_fails",
     },
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("arch", ARCHES)
-def test_all_cases_pass(boot_guest: Boot, arch: str) -> None:
+def test_all_cases_pass(
+    boot_guest: Boot, record_property: Callable[[str, object], None], arch: str
+) -> None:
     arguments = ["kunit.autorun=1", "kunit.filter_glob=vswap*"]
     result = boot_guest("true", arch=arch, cpus=2, extra_cmdline=arguments, timeout=900.0)
     cases = ktap.parse(result.console, buildtree.source_tree("vswap").path)
     assert {case.name: case.message for case in cases if case.status != "pass"} == {}
     wanted = {f"{suite}.{name}" for suite, names in CASES.items() for name in names}
     assert wanted <= {case.name for case in cases}
+    inputs = re.search(r"(\d+) boot parameters refused, (\d+) taken", result.console)
+    assert inputs, result.console[-4000:]
+    record_property(f"{tally.FIGURE}boot parameters, refused", int(inputs[1]))
+    record_property(f"{tally.FIGURE}boot parameters, taken", int(inputs[2]))
+    # Sizes of the array at which each allocation of growing has failed.
+    sizes = re.findall(r"\d+ pages, page table (?:missing|there): failed (\d+) times", result.console)
+    assert len(sizes) >= 6, result.console[-4000:]
+    record_property(f"{tally.FIGURE}failures of growing", sum(map(int, sizes)))
