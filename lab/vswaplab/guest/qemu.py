@@ -34,7 +34,7 @@ def _threads(spec: GuestSpec) -> str:
 
 
 def _processors(spec: GuestSpec) -> str:
-    """One socket with a core for each CPU; with nodes, a socket for each: CPUs of a socket are on the same node."""
+    """With nodes, a socket for each CPU: the CPUs of a socket must be on the same node."""
     return f"{spec.cpus_used},sockets={spec.cpus_used}" if spec.nodes > 1 else str(spec.cpus_used)
 
 
