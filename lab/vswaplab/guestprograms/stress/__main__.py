@@ -142,9 +142,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [one for one in made if one.possible()]
     where = [*groups.WORKERS, *(one.group for one in chosen if isinstance(one, fuzz.BadInputs))]
     injected = "allocations" in args.disturbers
-    workers = crowd.Crowd(
-        random.Random(f"workers {args.seed}"), args.workers, args.data, where, injected=injected, reads=args.reads
-    )
+    # A slow kernel has time for few workers: those of one seed are to differ from trial to trial.
+    rng = random.Random(f"workers {args.seed} {args.disturbers}")
+    workers = crowd.Crowd(rng, args.workers, args.data, where, injected=injected, reads=args.reads)
     before = swapped()
     errors = disturbed(chosen, workers, args.seed, args.seconds)
     ended = workers.end(args.grace)
