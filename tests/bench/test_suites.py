@@ -116,6 +116,12 @@ def test_the_shell_text_is_shell() -> None:
         assert done.returncode == 0, f"{suite.name}: {done.stderr}"
 
 
+def test_folios_of_64_kb_are_not_of_2_mb() -> None:
+    """By default the kernel takes those of 2 MB first."""
+    script = suites.find("refault-64k").script(Room(96 << 20, 1, "x86_64"))
+    assert script.index("echo never > $T/enabled") < script.index("begin\n")
+
+
 def test_no_requests_are_no_result() -> None:
     with pytest.raises(Unverified, match="nothing"):
         suites.find("redis").parse({"out.json": '{"verified": true}', "get.csv": CSV})

@@ -30,6 +30,13 @@ from vswaplab.guest import GuestSpec
 
 PRESSURES = ("memcg", "global")
 
+# Shell text for the beginning of a script: folios of anonymous memory. By default those of 2 MB are on, and
+# taken first where they fit, and those between are off.
+FOLIOS_64K = """
+T=/sys/kernel/mm/transparent_hugepage
+echo never > $T/enabled && echo always > $T/hugepages-64kB/enabled || fail "this kernel has no folios of 64 KB"
+"""
+
 
 class Unverified(Exception):
     """The workload did not do what it was to do; the text says what is wrong."""

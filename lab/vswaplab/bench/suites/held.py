@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from vswaplab.bench.suite import Metric, Room, Suite, Unverified, mb, timed, verified
+from vswaplab.bench.suite import FOLIOS_64K, Metric, Room, Suite, Unverified, mb, timed, verified
 
 _RELEASE = """touch /run/go
 wait $held
@@ -152,9 +152,7 @@ class LargeRefault(Refault):
     name = "refault-64k"
     summary = "the same with folios of 64 KB (x86_64)"
     arches = ("x86_64",)
-    first = """echo always > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled ||
-  fail "this kernel has no folios of 64 KB"
-"""
+    first = FOLIOS_64K
 
 
 SUITES = (Swapoff(), LeftOver(), Refault(), LargeRefault())
