@@ -58,7 +58,7 @@ def row(values: list[float], base: list[float], deterministic: bool = False) -> 
     return Row(
         "suite", "zswap", "memcg", "time", "s", lower_is_better=True,
         kernels={"a": entry(base), "b": entry(values)}, ratios={"b": judge.compared(values, base)},
-        base="a", other="b", deterministic=deterministic, status="ok", published={}, options={}, vmstat={},
+        base="a", other="b", deterministic=deterministic, status="ok", published=(), options={}, vmstat={},
     )  # fmt: skip
 
 

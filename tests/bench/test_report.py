@@ -4,7 +4,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 
 from tests.bench import fakes
 from vswaplab import cli, paths
-from vswaplab.bench import compare, display, document, host, html, plan, results
+from vswaplab.bench import compare, display, document, host, html, plan, results, suites
 from vswaplab.bench.case import Case
 from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.published import NOTE, Published
 from vswaplab.bench.row import Row
 from vswaplab.errors import UsageError
 
@@ -58,12 +59,47 @@ def test_the_page_holds_everything(tmp_path: Path) -> None:
     assert "/home/me" not in page and str(tmp_path) not in page and "x=tree" in page
 
 
-def test_the_page_shows_what_was_published(tmp_path: Path) -> None:
+def shown(content: Mapping[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
+    """What is printed of a report."""
+    display.show_report(content)
+    return capsys.readouterr().out.replace("\n", " ")
+
+
+def test_the_page_and_the_terminal_show_what_was_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     content = made(tmp_path)
     assert "published:" not in html.page(content)
-    row(content, "usemem1")["published"] = {"somebody": 193.0}  # type: ignore[index]
+    assert "published" not in shown(content, capsys)
+    found = [Published("somebody", "2026-05-05", 0.75, 400.0, 300.0), Published("anybody", "", 1.002)]
+    row(content, "usemem1")["published"] = [asdict(figure) for figure in found]  # type: ignore[index]
     page = html.page(content)
-    assert page.count("published: somebody") == 1 and page.count('<td class="num">193</td>') == 1
+    assert page.count("published ratio</th>") == 1 and "<td>0.750 somebody<br>1.002 anybody</td>" in page
+    assert page.count("published: somebody, 2026-05-05") == 1 and page.count("published: anybody") == 1
+    assert page.count('<td class="num">0.750 (400 → 300)</td>') == 1 and page.count("1.002</td>") == 1
+    assert page.count(NOTE) == 1, "theirs beside ours: what can be compared is said"
+    text = shown(content, capsys)
+    assert text.count(NOTE) == 1 and "0.750 somebody" in text and "1.002 anybody" in text
+    assert "published for usemem1 / zswap / memcg, throughput: 400 → 300 MB/s (somebody, 2026-05-05)" in text
+
+
+def test_reports_of_before_get_what_is_published_now(tmp_path: Path) -> None:
+    """But not where nothing of the kind is compared: two runs, or another set-up."""
+    case = Case("usemem1", "zswap", "global")
+    content = made(tmp_path, cases=[case])
+    recorded = [entry["published"] for entry in content["results"]]
+    assert sum(map(len, recorded)) == 2
+    for entry in content["results"]:
+        entry["published"] = {}
+    document.write_json(content, tmp_path / "a.json")
+    found = document.read_json(tmp_path / "a.json")
+    assert [entry["published"] for entry in found["results"]] == json.loads(json.dumps(
+        [[asdict(figure) for figure in suites.find("usemem1").published(case, metric.name)]
+         for metric in suites.find("usemem1").metrics]
+    ))  # fmt: skip
+    compared = compare.runs(found, found, "a", "b")
+    document.write_json(compared, tmp_path / "b.json")
+    assert not any(entry["published"] for entry in document.read_json(tmp_path / "b.json")["results"])
 
 
 def test_the_tuned_page_cluster_is_the_headline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from vswaplab import cli, paths
 from vswaplab.bench import document, plan, results, resultspage
 from vswaplab.bench import sources as kernel_sources
 from vswaplab.bench.case import Case
+from vswaplab.bench.published import NOTE
 from vswaplab.errors import UsageError
 from vswaplab.series import stored
 from vswaplab.series.stored import Store
@@ -76,6 +77,21 @@ def headline(root: Path) -> str:
     """The row of the only section."""
     page = resultspage.pages(root)[resultspage.PAGE]
     return next(line for line in page.splitlines() if line.startswith("| time, s |"))
+
+
+def test_published_ratios_stand_beside_ours(tmp_path: Path) -> None:
+    """In the full tables, of two digits; and no column where there are none."""
+    content = checkout(tmp_path)
+    page = resultspage.pages(tmp_path)[resultspage.PAGE]
+    assert "published" not in page
+    theirs = next(row for row in content["results"] if row["metric"] == "real")
+    theirs["published"] = [{"source": source, "date": "", "ratio": 0.75, "base": 4, "value": 3} for source in "ab"]
+    write(tmp_path, content)
+    lines = resultspage.pages(tmp_path)[resultspage.PAGE].splitlines()
+    table = [line for line in lines if line.startswith(("| suite |", "| usemem1 |"))]
+    assert len({line.count("|") for line in table}) == 1 and "| ratio | published ratio | p |" in table[0]
+    assert sum("0.75 a; 0.75 b |" in line for line in table) == 1
+    assert " ".join(NOTE.split()) in " ".join(" ".join(lines).split())
 
 
 @needs_source

@@ -114,5 +114,5 @@ def _row(measured: CaseResults, kernel: str, base: CaseResults, reference: Refer
         },
         base=name, other=MEASURED, deterministic=suites.find(case.suite).deterministic,
         status=max((entry.status for entry in entries.values()), key=rank),
-        published={}, options=asdict(case), vmstat={},
+        published=(), options=asdict(case), vmstat={},
     )  # fmt: skip

@@ -21,7 +21,7 @@ def _row(old: Row, new: Row, kernel: str, names: tuple[str, str]) -> Row:
     """One metric of one kernel; the set-up tells which kernel."""
     before, after = old.kernels[kernel], new.kernels[kernel]
     return replace(
-        new, setup=f"{new.setup} ({kernel})", base=names[0], other=names[1],
+        new, setup=f"{new.setup} ({kernel})", base=names[0], other=names[1], published=(),
         ratios={names[1]: compared(after.values, before.values)},
         deterministic=new.compared.verdict == "one round",
         kernels={names[0]: before, names[1]: after},

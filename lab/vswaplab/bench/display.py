@@ -14,6 +14,7 @@ from rich.table import Table
 from vswaplab.bench import judge, results
 from vswaplab.bench.case import Turn
 from vswaplab.bench.outcome import Outcome
+from vswaplab.bench.published import NOTE, Published
 from vswaplab.bench.row import Entry, Row
 from vswaplab.units import format_seconds
 
@@ -95,14 +96,27 @@ def p_value(row: Row) -> str:
     return "-" if row.compared.p_holm is None else f"{row.compared.p_holm:.2g}"
 
 
+def published(found: Sequence[Published], digits: int = 3) -> list[str]:
+    """The ratios that others have published, and whose they are."""
+    return [f"{figure.ratio:.{digits}f} {figure.source}" for figure in found]
+
+
+def published_figures(found: Published) -> str:
+    """What the ratio is of; nothing if it was published alone."""
+    return "" if found.base is None else f"{figure(found.base)} → {figure(found.value)}"
+
+
 def table(rows: Sequence[Row], kernels: Sequence[str]) -> Table:
-    """The results, a row per metric."""
+    """The results, a row per metric; with what others have published of any of them."""
+    theirs = any(row.published for row in rows)
     drawn = Table()
     for name in ("suite", "set-up", "pressure", "metric"):
         drawn.add_column(name)
     for name in kernels:
         drawn.add_column(f"{name}\nmedian ± stdev", justify="right")
     drawn.add_column("ratio [95 % CI]", justify="right")
+    if theirs:
+        drawn.add_column("published ratio")
     drawn.add_column("p", justify="right")
     drawn.add_column("")
     before: object = None
@@ -114,7 +128,7 @@ def table(rows: Sequence[Row], kernels: Sequence[str]) -> Table:
         colour = _COLOURS.get(row.compared.verdict, "red")
         drawn.add_row(
             *(case if case != before else ("", "", "")), f"{row.metric}, {row.unit}", *cells, compared(row),
-            p_value(row),
+            *(["\n".join(published(row.published))] if theirs else []), p_value(row),
             f"[{colour}]{row.compared.verdict}[/{colour}]",
         )  # fmt: skip
         before = case
@@ -148,8 +162,11 @@ def show(rows: Sequence[Row], kernels: Sequence[str]) -> None:
     for part in results.headline(rows):
         if part:
             console.print(table(part, kernels))
+    if any(row.published for row in rows):
+        console.print(NOTE, markup=False, highlight=False)
     for row in rows:
-        if row.published:
-            what = f"{row.suite} / {row.setup}, {row.metric}, {row.unit}"
-            said = ", ".join(f"{source} {figure(value)}" for source, value in row.published.items())
-            console.print(f"published for {what}: {said}", markup=False, highlight=False)
+        what = f"{row.suite} / {row.setup} / {row.pressure}, {row.metric}"
+        for found in row.published:
+            if said := published_figures(found):
+                text = f"published for {what}: {said} {row.unit} ({found.label})"
+                console.print(text, markup=False, highlight=False)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from vswaplab import hashing, paths
-from vswaplab.bench import host
+from vswaplab.bench import host, suites
+from vswaplab.bench.case import Case
 from vswaplab.bench.kernels import Kernel
 from vswaplab.bench.plan import Plan
 from vswaplab.bench.row import Row
@@ -87,6 +88,16 @@ def keeping(path: Path, content: Mapping[str, Any], is_incomplete: Callable[[byt
     return path.with_name(f"{path.stem}.incomplete{path.suffix}")
 
 
+def _add_published(rows: Sequence[dict[str, Any]]) -> None:
+    """What others have published, in rows of before reports had it."""
+    names = {suite.name for suite in suites.SUITES}
+    for row in rows:
+        if isinstance(row.get("published"), list) or row["suite"] not in names:
+            continue
+        found = suites.find(row["suite"]).published(Case(**row["options"]), row["metric"])
+        row["published"] = [asdict(figure) for figure in found]
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """A document that write_json() wrote. Raises UsageError for anything else."""
     try:
@@ -97,4 +108,6 @@ def read_json(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(found, dict) or any(key not in found for key in (*KEYS, "order")):
         raise UsageError(f"{path} is not a report of vswap bench")
+    if "compared" not in found:
+        _add_published(found["results"])
     return found

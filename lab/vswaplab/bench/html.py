@@ -9,6 +9,7 @@ import jinja2
 
 from vswaplab.bench import display, judge, plots, results
 from vswaplab.bench.case import slug
+from vswaplab.bench.published import NOTE
 from vswaplab.bench.row import Row
 from vswaplab.units import format_size
 
@@ -45,7 +46,7 @@ class Section:
     @property
     def published(self) -> list[str]:
         """Whose published figures there are, for any of the metrics."""
-        return list(dict.fromkeys(source for row in self.rows for source in row.published))
+        return list(dict.fromkeys(figure.label for row in self.rows for figure in row.published))
 
 
 def sections(rows: Sequence[Row]) -> list[Section]:
@@ -75,6 +76,15 @@ def _interval(row: Row) -> str:
     return f"{ci[0]:.3f} – {ci[1]:.3f}" if ci else "–"
 
 
+def _published(row: Row, label: str) -> str:
+    """Of that source the ratio and what it is of: "0.989 (14.98 → 14.82)"."""
+    for found in row.published:
+        if found.label == label:
+            figures = display.published_figures(found)
+            return f"{found.ratio:.3f}" + (f" ({figures})" if figures else "")
+    return "–"
+
+
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("vswaplab.bench"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
@@ -82,7 +92,8 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
     environment.filters |= {
         "figure": display.figure, "size": format_size, "change": _change, "interval": _interval,
-        "p": display.p_value, "verdict": lambda text: "verdict-" + text.split()[0],
+        "p": display.p_value, "published": lambda row: display.published(row.published),
+        "published_by": _published, "verdict": lambda text: "verdict-" + text.split()[0],
     }  # fmt: skip
     return environment
 
@@ -115,5 +126,5 @@ def page(content: Mapping[str, Any]) -> str:
         headline=sections(headline), rest=sections(rest), against=against,
         note=judge.note([*rows, *beside]),
         against_parts=[sections(part) for part in parts if part], counts=counts(headline),
-        limit=content["options"]["limit"], missing=MISSING,
+        limit=content["options"]["limit"], missing=MISSING, theirs=NOTE,
     )  # fmt: skip

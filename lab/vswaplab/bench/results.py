@@ -93,7 +93,7 @@ class CaseResults:
             },
             base=base, other=other, deterministic=suite.deterministic,
             status=max((self.status(name) for name in self.kernels), key=rank),
-            published=dict(suite.published(self.case.setup).get(metric.name, {})),
+            published=suite.published(self.case, metric.name),
             options=asdict(self.case), vmstat=self.counters(),
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ import jinja2
 from vswaplab.bench import display, judge, sources
 from vswaplab.bench.document import read_json
 from vswaplab.bench.permutation import ENOUGH
+from vswaplab.bench.published import NOTE, Published
 from vswaplab.bench.results import TUNED
 from vswaplab.bench.row import Row
 from vswaplab.errors import UsageError
@@ -46,6 +47,7 @@ class Line:
     base: str
     other: str
     ratio: str
+    published: str  # the ratios of others
     p: str
     verdict: str
     rounds: str
@@ -123,6 +125,7 @@ class Report:
             base=_figure(base),
             other=_figure(other),
             ratio=_ratio(row["ratio"]) + (f" ({_ratio(ci[0])}–{_ratio(ci[1])})" if ci else ""),
+            published="; ".join(_published(row)),
             p=_p_value(row) if rounds[0] >= ENOUGH else "-",
             verdict=_verdict(row, rounds[0], sure, few=rounds[0] < ENOUGH or self.warning is not None),
             rounds=" and ".join(str(count) for count in rounds),
@@ -133,6 +136,10 @@ class Report:
 
 def _p_value(row: Mapping[str, Any]) -> str:
     return display.p_value(Row.from_json(row)) if "ratios" in row else "-"
+
+
+def _published(row: Mapping[str, Any]) -> list[str]:
+    return display.published([Published(**found) for found in row.get("published", ())], digits=2)
 
 
 def _figure(entry: Mapping[str, Any]) -> str:
@@ -284,7 +291,7 @@ def _readme(text: str, table: str) -> str:
 def pages(root: Path) -> dict[Path, str]:
     """What the files should say that are made from the reports: path below ``root`` and text."""
     found, environment = load(root), _environment()
-    page = environment.get_template("results.md.j2").render(results=found, command=COMMAND)
+    page = environment.get_template("results.md.j2").render(results=found, command=COMMAND, theirs=NOTE)
     table = environment.get_template("readme.md.j2").render(results=found)
     return {PAGE: page, README: _readme((root / README).read_text(), table)}
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from vswaplab.bench.published import Published
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -51,7 +53,7 @@ class Row:
     other: str | None
     deterministic: bool
     status: str
-    published: Mapping[str, float]
+    published: Sequence[Published]
     options: Mapping[str, Any]
     vmstat: Mapping[str, Mapping[str, float | None]]
     compared: Comparison = field(default_factory=Comparison)
@@ -71,6 +73,7 @@ class Row:
             ratios={name: Comparison.from_json(found) for name, found in row["ratios"].items()},
             base=row["base"], other=row.get("other"),
             deterministic=row.get("deterministic", row["verdict"] == "one round"), status=row["status"],
-            published=row.get("published", {}), options=row["options"], vmstat=row.get("vmstat", {}),
+            published=[Published(**found) for found in row.get("published", ())],
+            options=row["options"], vmstat=row.get("vmstat", {}),
             compared=Comparison.from_json(row),
         )  # fmt: skip

@@ -55,6 +55,7 @@ SETUPS = (
     Setup("pmem", "a disk in RAM that swaps synchronously, as persistent memory does", "ram", "ram"),
 )  # fmt: skip
 USUAL = ("zswap", "disk")  # what a suite runs in if neither it nor the user says more
+ZSWAP = ("zswap", "zswap-disk")  # those of who publishes about zswap: a swapfile behind it that stays empty
 
 
 def find(name: str) -> Setup:

@@ -26,6 +26,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vswaplab.bench.case import Case
+from vswaplab.bench.published import Posting, Published
 from vswaplab.guest import GuestSpec
 
 PRESSURES = ("memcg", "global")
@@ -35,6 +37,9 @@ PRESSURES = ("memcg", "global")
 FOLIOS_64K = """
 T=/sys/kernel/mm/transparent_hugepage
 echo never > $T/enabled && echo always > $T/hugepages-64kB/enabled || fail "this kernel has no folios of 64 KB"
+"""
+FOLIOS_2M = """
+echo always > /sys/kernel/mm/transparent_hugepage/enabled || fail "this kernel has no huge pages"
 """
 
 
@@ -86,6 +91,7 @@ class Suite:
     deterministic: bool = False  # its figures do not vary: one round says it all
     scratch: int = 0  # bytes of a second, empty disk
     programs: Sequence[Program] = ()
+    postings: Sequence[Posting] = ()  # what others have published of the same work
 
     def working_set(self, room: Room) -> int:
         """Bytes of memory that the workload uses: the published ratio of working set to RAM."""
@@ -98,9 +104,10 @@ class Suite:
         """Change the guest that was made for a round, for suites that need a special one."""
         return spec
 
-    def published(self, setup: str) -> Mapping[str, Mapping[str, float]]:
-        """What others have published of the same work in a set-up: by metric and source, in the metric's unit."""
-        return {}
+    def published(self, case: Case, metric: str) -> list[Published]:
+        """What others have published of a metric, as far as the case is theirs."""
+        found = [posting.of(metric) for posting in self.postings if posting.fits(case)]
+        return [figure for figure in found if figure]
 
     def script(self, room: Room) -> str:
         """Shell text for one round."""

@@ -8,7 +8,7 @@ from vswaplab.errors import UsageError
 SUITES: tuple[Suite, ...] = (
     *usemem.SUITES,
     memhog.SUITE,
-    kbuild.SUITE,
+    *kbuild.SUITES,
     *redis.SUITES,
     sqlite.SUITE,
     *swapped.SUITES,

@@ -3,6 +3,8 @@
 
 from collections.abc import Mapping
 
+from vswaplab.bench.published import Posting
+from vswaplab.bench.setup import ZSWAP
 from vswaplab.bench.suite import Metric, Program, Room, Suite, mb, timed
 
 
@@ -21,6 +23,12 @@ class Memhog(Suite):
     metrics = (Metric("real", "s"), Metric("sys", "s"))
     times = 3.0
     programs = (Program("memhog", "numactl"),)
+    postings = (
+        Posting("vswap v5", ("zram",), "global", {"real": (80.5, 83.0)}, mglru=True),
+        Posting("v5 + two fixes", ("zram",), "global", {"real": (80.5, 79.9)}, mglru=True),
+        Posting("v5 + fixes, per-CPU clusters", ("zram",), "global", {"real": (80.5, 79.9)}, mglru=True),
+        Posting("table edition RFC v2, zstd", ZSWAP, "global", {"real": (107.56, 108.36)}, "2026-06-12"),
+    )
 
     def script(self, room: Room) -> str:
         """One run."""

@@ -15,10 +15,11 @@ clusters have 256 slots, a cluster's table is a slab object of 2056 bytes, 15 of
 table costs 7 % more there than on x86-64, where it is a page.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vswaplab.bench import swapbench
+from vswaplab.bench.published import Posting
 from vswaplab.bench.suite import Metric, Room, Suite, Unverified
 from vswaplab.guest import GuestSpec
 
@@ -28,22 +29,18 @@ _USERS = ("MemFree", "Buffers", "Cached", "SwapCached", "AnonPages", "Zswap")
 _TREES = "radix_tree_node"
 _ZSWAP_CACHES = ("zswap", "zs_", "zspage", "zsmalloc")
 _PER_PAGE_CACHES = ("zswap_entry", "zs_handle")  # one object for each compressed page
-# Posted to the kernel's mailing list for 32 GB (8,388,608 slots), in MB, by what is in use in percent: with the
-# third version of another virtual swap, and with the swap table series of mainline (its phases).
-_PUBLISHED: dict[str, dict[str, dict[int, float]]] = {
-    "zswap": {
-        "old design": {0: 25.0, 25: 57.0, 50: 89.0, 75: 121.0, 100: 153.0},
-        "vswap v3": {0: 0.0, 25: 48.25, 50: 96.5, 75: 144.75, 100: 193.0},
-    },
-    "disk": {
-        "old design": {0: 25.0, 25: 41.0, 50: 57.0, 75: 73.0, 100: 89.0},
-        "vswap v3": {0: 2.0, 25: 66.25, 50: 130.5, 75: 194.75, 100: 259.0},
-        "swap table II": {0: 25.5, 100: 89.5},
-        "swap table III": {0: 17.5, 100: 81.5},
-        "swap table IV": {0: 0.5, 100: 64.5},
-    },
+# Posted for 32 GB (8,388,608 slots), in MB, by what is in use in percent; the first of each is their base.
+_ZSWAP: dict[str, dict[int, float]] = {
+    "old design": {0: 25.0, 25: 57.0, 50: 89.0, 75: 121.0, 100: 153.0},
+    "vswap v3": {0: 0.0, 25: 48.25, 50: 96.5, 75: 144.75, 100: 193.0},
 }
-_PUBLISHED_SLOTS = 8 << 20
+_DISK: dict[str, dict[int, float]] = {
+    "old design": {0: 25.0, 25: 41.0, 50: 57.0, 75: 73.0, 100: 89.0},
+    "vswap v3": {0: 2.0, 25: 66.25, 50: 130.5, 75: 194.75, 100: 259.0},
+    "swap table II": {0: 25.5, 100: 89.5},
+    "swap table III": {0: 17.5, 100: 81.5},
+    "swap table IV": {0: 0.5, 100: 64.5},
+}
 _SLACK = 4 * _MB  # pages in per-CPU lists, slabs of others
 _ALL = "bytes per slot, entries and handles included"
 _TABLES = "swap_table"  # the slab cache where a cluster's table is no page
@@ -83,6 +80,20 @@ def _per_page(slabinfo: str) -> int:
     return sum(size for name, size in _slabs(slabinfo).items() if name in _PER_PAGE_CACHES)
 
 
+def _postings(setups: Sequence[str], figures: Mapping[str, Mapping[int, float]]) -> list[Posting]:
+    (_, base), *others = figures.items()
+    return [
+        Posting(source, setups, "none", {f"{step} %": (base[step], value) for step, value in found.items()})
+        for source, found in others
+    ]
+
+
+POSTINGS = (
+    *_postings(("zswap", "zswap-disk", "zswap-full"), _ZSWAP),
+    *_postings(("disk", "disk-after-zswap", "disk-always"), _DISK),
+)
+
+
 class Metadata(Suite):
     """Fill in four steps, look at memory after each."""
 
@@ -93,8 +104,9 @@ class Metadata(Suite):
     timeout = 3600.0
     deterministic = True
 
-    def __init__(self, name: str, summary: str, slots: int) -> None:
+    def __init__(self, name: str, summary: str, slots: int, postings: Sequence[Posting] = ()) -> None:
         self.name = name
+        self.postings = postings
         self.summary = summary
         self._slots = slots
         steps = [Metric(f"{step} %", "MB") for step in _STEPS]
@@ -103,16 +115,6 @@ class Metadata(Suite):
     def working_set(self, room: Room) -> int:
         """None of its own: the slots stand for far more than there is."""
         return 0
-
-    def published(self, setup: str) -> Mapping[str, Mapping[str, float]]:
-        """For as many slots as were published, by backend."""
-        if self._slots != _PUBLISHED_SLOTS:
-            return {}
-        sources = _PUBLISHED["zswap" if setup.startswith("zswap") else "disk"]
-        return {
-            f"{step} %": {source: values[step] for source, values in sources.items() if step in values}
-            for step in _STEPS
-        }
 
     def adapt(self, spec: GuestSpec) -> GuestSpec:
         """A device with room for all slots, and memory for what describes them (and zswap's entries)."""
@@ -173,6 +175,6 @@ sample empty
             raise Unverified(f"{used} bytes were measured, the kernel says {said + tables}")
 
 
-FULL = Metadata("metadata", "memory that 32 GB of swap space takes, by how much is in use", 8 << 20)
+FULL = Metadata("metadata", "memory that 32 GB of swap space takes, by how much is in use", 8 << 20, POSTINGS)
 SMALL = Metadata("metadata-small", "the same for 4 GB", 1 << 20)
 SUITES = (SMALL, FULL)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """usemem: write a lot of memory, free it. The figures most quoted for swap."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from vswaplab.bench.published import Posting
+from vswaplab.bench.setup import ZSWAP
 from vswaplab.bench.suite import Metric, Room, Suite, answer, kb, timed, verified
 
 _METRICS = (
@@ -11,40 +13,32 @@ _METRICS = (
     Metric("real", "s"),
     Metric("sys", "s"),
 )
-
+_MS = 1000  # µs; free latencies are published in both
 
 VERIFIED_TIMES = 1.25  # size of the run that reads back, as a multiple of the room
 
 
 class Usemem(Suite):
-    """``usemem --init-time -O -y -x -n N SIZE``, which only writes, as in the published figures.
+    """``usemem OPTIONS -n PROCESSES SIZE``, which only writes, as in the published figures.
 
     A second, smaller run, whose time does not count, reads back and verifies.
     """
 
     metrics = _METRICS
-
-    def __init__(
-        self, name: str, processes: int, times: float, published: str, *,
-        random: bool = False, setups: Sequence[str] = (), mglru: bool | None = None,
-    ) -> None:  # fmt: skip
-        self.name = name
-        self.times = times
-        self._processes = processes
-        self._options = f"--init-time -O -y -x -n {processes}{' -R' if random else ''}"
-        self.setups = setups
-        self.mglru = mglru
-        self.summary = f"write memory and free it, {processes} process{'es'[: processes * 2 - 2]} ({published})"
+    processes: int
+    options = "--init-time -O -y -x"
+    first = ""  # shell text that runs first
 
     def script(self, room: Room) -> str:
         """The timed run, then the verifying one."""
-        size = kb(self.working_set(room) // self._processes)
-        smaller = kb(int(room.bytes * VERIFIED_TIMES) // self._processes)
-        return f"""
+        options = f"{self.options} -n {self.processes}"
+        size = kb(self.working_set(room) // self.processes)
+        smaller = kb(int(room.bytes * VERIFIED_TIMES) // self.processes)
+        return f"""{self.first}
 begin
-limited stopwatch --json=$RESULTS/time.json -- usemem {self._options} --json=$RESULTS/usemem.json {size}
+limited stopwatch --json=$RESULTS/time.json -- usemem {options} --json=$RESULTS/usemem.json {size}
 finish
-limited usemem {self._options} --read --json=$RESULTS/out.json {smaller} >/dev/null
+limited usemem {options} --read --json=$RESULTS/out.json {smaller} >/dev/null
 """
 
     def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
@@ -59,13 +53,84 @@ limited usemem {self._options} --read --json=$RESULTS/out.json {smaller} >/dev/n
         }
 
 
-# Of the last two we do not know the RAM: theirs is the ratio of the 32 processes.
-SUITES = (
-    Usemem("usemem1", 1, 1.75, "56 GB on a 32 GB host"),
-    Usemem("usememN", 8, 1.5, "32 processes of 1536 MB on a 32 GB host"),
-    Usemem("usemem48", 48, 1.5, "usemem -n 48 1G"),
-    Usemem(
-        "usemem52", 52, 1.5, "52 of 300 MB, random order, zram, MGLRU",
-        random=True, setups=("zswap", "zram"), mglru=True,
-    ),
-)  # fmt: skip
+class Usemem1(Usemem):
+    """One process."""
+
+    name = "usemem1"
+    summary = "write memory and free it, 1 process (56 GB on a 32 GB host)"
+    processes = 1
+    times = 56 / 32
+    postings = (
+        Posting(
+            "swap table III", ("pmem",), "global",
+            {"throughput": (618.49, 642.02), "free latency": (5_754_780, 5_728_544)},
+        ),
+        Posting(
+            "vswap v3", ("pmem",), "global",
+            {"throughput": (618.49, 598.67), "free latency": (5_754_780, 13_987_176)},
+        ),
+        Posting(
+            "table edition RFC v2, zstd", ZSWAP, "global",
+            {"throughput": 1.002, "free latency": (7821 * _MS, 6646 * _MS)}, "2026-06-12",
+        ),
+    )  # fmt: skip
+
+
+class UsememN(Usemem):
+    """Published for 32 processes."""
+
+    name = "usememN"
+    summary = "write memory and free it, 8 processes (32 processes of 1536 MB on a 32 GB host)"
+    processes = 8
+    times = 32 * 1536 / (32 << 10)
+    postings = (Posting("vswap v3", ("pmem",), "global", {"free latency": (2_153_736, 2_583_222)}),)
+
+
+class Usemem48(Usemem):
+    """Published with 48 GB of RAM disk beside 16 GB of RAM: too much for compressed memory alone."""
+
+    name = "usemem48"
+    summary = "write memory and free it, 48 processes (48 of 1 GB on a 16 GB host, RAM disk)"
+    processes = 48
+    times = 48 / 16
+    setups = ("pmem", "disk")
+    without = ("zswap", "zram")
+    postings = (
+        Posting(
+            "swap table IV", ("pmem",), "global",
+            {"throughput": (6482.58, 6539.28), "free latency": (371_372, 363_060)}, "2026-05-17",
+        ),
+    )  # fmt: skip
+
+
+class Usemem52(Usemem):
+    """Published for a working set a little smaller than the RAM: a group with that limit would not swap at all.
+
+    Their throughput is that of one process.
+    """
+
+    name = "usemem52"
+    summary = "write memory and free it, 52 processes, random order (52 of 300 MB on a 16 GB host, zram, MGLRU)"
+    processes = 52
+    options = "--init-time -O -y -x -R"
+    times = 52 * 300 / (16 << 10)
+    setups = ("zswap", "zram")
+    pressures = ("global",)
+    mglru = True
+    postings = tuple(
+        Posting(
+            source, ("zram",), "global",
+            {
+                "real": (14.98, real), "sys": (396, system),
+                "throughput": (28_188 / 1024, throughput / 1024), "free latency": (101.1 * _MS, free * _MS),
+            },
+            "2026-05-05", mglru=True,
+        )
+        for source, real, system, throughput, free in (
+            ("vswap v5", 18.33, 512, 23_287, 91.4),
+            ("vswap v6", 14.82, 391, 28_765, 98.7),
+        )
+    )  # fmt: skip
+
+
+SUITES = (Usemem1(), UsememN(), Usemem48(), Usemem52())
