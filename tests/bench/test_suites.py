@@ -94,7 +94,7 @@ def test_a_refault_needs_no_limit() -> None:
     assert suite.working_set(room) < room.bytes - (20 << 20)
 
 
-PROCESSES = {"usemem1": 1, "usememN": 8, "usemem48": 48, "usemem52": 52}
+PROCESSES = {"usemem1": 1, "usememN": 8, "usemem30": 30, "usemem48": 48, "usemem52": 52}
 
 
 @pytest.mark.parametrize("name", list(PROCESSES))
@@ -109,17 +109,54 @@ def test_usemem_divides_the_working_set(name: str) -> None:
 
 def test_the_shell_text_is_shell() -> None:
     for suite in suites.SUITES:
-        if suite.name == "kbuild":
+        if isinstance(suite, kbuild.Kbuild):
             continue  # its script needs a kernel
         text = suite.script(Room(256 << 20, 1, suite.arches[0]))
         done = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, f"{suite.name}: {done.stderr}"
 
 
+# Of what was published: working set and RAM in MB, and who is to find the same ratio here.
+SIZES = {
+    "usemem1": (56 << 10, 32 << 10), "usememN": (32 * 1536, 32 << 10), "usemem30": (300 << 10, 150 << 10),
+    "usemem48": (48 << 10, 16 << 10), "usemem52": (52 * 300, 16 << 10), "memhog": (48 << 10, 16 << 10),
+    "redis": (2560, 1536), "redis-2g": (2560, 2048),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(SIZES))
+def test_working_set_and_ram_are_in_the_published_ratio(name: str) -> None:
+    (size, ram), suite, room = SIZES[name], suites.find(name), Room(96 << 20, 1, "um")
+    assert suite.working_set(room) / room.bytes == pytest.approx(size / ram, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs", "ram"), [("kbuild32", 32, 1.7), ("kbuild48", 48, 4), ("kbuild96", 96, 8)]
+)
+def test_compilers_have_the_published_share(
+    name: str, jobs: int, ram: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kbuild.Kbuild, "sources", lambda _self: tmp_path)
+    script = suites.find(name).script(Room(int(ram * (1 << 30)), 1, "x86_64"))
+    assert f"make -s -j{jobs} " in script
+    assert ("hugepages-64kB" in script) == (name == "kbuild32")
+    assert ("transparent_hugepage/enabled" in script) == (name == "kbuild96")
+
+
 def test_folios_of_64_kb_are_not_of_2_mb() -> None:
     """By default the kernel takes those of 2 MB first."""
-    script = suites.find("refault-64k").script(Room(96 << 20, 1, "x86_64"))
-    assert script.index("echo never > $T/enabled") < script.index("begin\n")
+    for name in ("refault-64k", "usemem30"):
+        script = suites.find(name).script(Room(96 << 20, 1, "x86_64"))
+        assert script.index("echo never > $T/enabled") < script.index("begin\n"), name
+
+
+@pytest.mark.parametrize("name", ["redis", "redis-bgsave", "redis-2g"])
+def test_redis_asks_for_random_keys_of_all(name: str) -> None:
+    """With as many requests as keys only where it is published so."""
+    line = next(line for line in suites.find(name).script(Room(96 << 20, 1, "um")).splitlines() if " -r " in line)
+    words = line.split()
+    keys, requests = (int(words[words.index(option) + 1]) for option in ("-r", "-n"))
+    assert (requests == keys) == (name == "redis-2g") and requests <= keys
 
 
 def test_no_requests_are_no_result() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from vswaplab import hashing, paths
 from vswaplab.bench.published import Posting
 from vswaplab.bench.setup import ZSWAP
-from vswaplab.bench.suite import Metric, Program, Room, Suite, Unverified, timed
+from vswaplab.bench.suite import FOLIOS_2M, FOLIOS_64K, Metric, Program, Room, Suite, Unverified, timed
 from vswaplab.build import kbuild
 from vswaplab.errors import BuildError
 from vswaplab.proc import SYSTEM, Runner
@@ -133,4 +133,50 @@ sha256sum --quiet -c sources/sums > /run/said 2>&1 && touch $RESULTS/same || hea
         return {"real": time["seconds"], "sys": time["sys_seconds"]}
 
 
-SUITES = (Kbuild(),)
+class Kbuild32(Kbuild):
+    """Published: a defconfig build by 32 threads in a group of 1.7 GB, zswap, folios of 64 KB."""
+
+    name = "kbuild32"
+    summary = "the same with folios of 64 KB (32 workers in 1.7 GB, x86_64)"
+    worker = 17 * (1 << 30) // 10 // 32
+    first = FOLIOS_64K
+    setups = ZSWAP
+    pressures = ("memcg",)
+    arches = ("x86_64",)
+    timeout = 3600.0
+    postings = (
+        Posting(
+            "zswap batching v14, zstd", ZSWAP, "memcg", {"real": (100.89, 99.98)}, "2026-01-25", page_cluster=0,
+        ),
+    )  # fmt: skip
+
+
+class Kbuild48(Kbuild):
+    """Published: -j48 in a machine of 4 GB, NVMe."""
+
+    name = "kbuild48"
+    summary = "the same with more memory for each (48 workers in a 4 GB machine)"
+    worker = (4 << 30) // 48
+    setups = ("disk",)
+    pressures = ("global",)
+    postings = (
+        Posting("swap table III", ("disk",), "global", {"sys": (435.6, 432.8)}),
+        Posting("vswap v3", ("disk",), "global", {"sys": (435.6, 455.7)}),
+    )
+
+
+class Kbuild96(Kbuild):
+    """Published: -j96 in a machine of 8 GB, zram, transparent huge pages."""
+
+    name = "kbuild96"
+    summary = "the same with huge pages (96 workers in an 8 GB machine, zram, x86_64)"
+    worker = (8 << 30) // 96
+    first = FOLIOS_2M
+    setups = ("zswap", "zram")
+    pressures = ("global",)
+    arches = ("x86_64",)
+    timeout = 3600.0
+    postings = (Posting("swap table IV", ("zram",), "global", {"sys": (4773.99, 4641.55)}, "2026-05-17"),)
+
+
+SUITES = (Kbuild(), Kbuild32(), Kbuild48(), Kbuild96())
