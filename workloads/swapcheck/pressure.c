@@ -10,7 +10,10 @@
 
 #include "swapcheck.h"
 
-bool advise(struct worker *w, void *start, uint64_t bytes, int advice, const char *name)
+#define PIECE_BYTES	((uintptr_t)8 << 20)
+
+static bool advise_piece(struct worker *w, void *start, uint64_t bytes, int advice,
+			 const char *name)
 {
 	if (!madvise(start, bytes, advice))
 		return true;
@@ -18,6 +21,25 @@ bool advise(struct worker *w, void *start, uint64_t bytes, int advice, const cha
 		note_failure(w->results, "process %u: madvise(%s): %s", w->index, name,
 			     strerror(errno));
 	return false;
+}
+
+/*
+ * A piece at a time, of whole huge pages. The kernel holds the lock of the address
+ * space until it has swapped one out: minutes for all, on a debug kernel that is
+ * emulated, and those that wait for the lock seem to hang.
+ */
+bool advise(struct worker *w, void *start, uint64_t bytes, int advice, const char *name)
+{
+	uintptr_t at = (uintptr_t)start, end = at + bytes, next;
+
+	for (; at < end; at = next) {
+		next = (at & ~(PIECE_BYTES - 1)) + PIECE_BYTES;
+		if (next > end)
+			next = end;
+		if (!advise_piece(w, (void *)at, next - at, advice, name))
+			return false;
+	}
+	return true;
 }
 
 /* The path of the cgroup's memory.reclaim; false if there is no cgroup v2 here. */
