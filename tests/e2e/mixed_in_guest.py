@@ -13,23 +13,17 @@ import json
 import mmap
 import resource
 import sys
-import time
 from pathlib import Path
 
-PAGE = mmap.PAGESIZE
+from tests.e2e.swapped_pages import PAGE, content, page_out
+
 PAGES = 16  # of a folio
 OTHERS = (3, 4, 15)  # pages of each folio that are elsewhere
-MADV_PAGEOUT = 21
 SIZES = Path("/sys/kernel/mm/transparent_hugepage")
 SIZE = SIZES / f"hugepages-{PAGES * PAGE >> 10}kB"
 ZSWAP = Path("/sys/module/zswap/parameters/enabled")
 FAIL = Path("/sys/kernel/debug/fail_make_request")
 EVENTS = ("zswpin", "swpin_zero", "pswpin")
-
-
-def content(number: int) -> bytes:
-    """A page that compresses well and says which it is."""
-    return (number + 1).to_bytes(8, "little") * (PAGE // 8)
 
 
 def counters() -> dict[str, int]:
@@ -41,13 +35,6 @@ def counters() -> dict[str, int]:
             found[name] = int(value)
     found["swpin"] = int((SIZE / "stats" / "swpin").read_text())
     return found
-
-
-def page_out(memory: mmap.mmap, size: int) -> None:
-    """Ask until it is done: a page in use for a moment is left out."""
-    for _ in range(5):
-        memory.madvise(MADV_PAGEOUT, 0, size)
-        time.sleep(0.05)
 
 
 def main() -> None:

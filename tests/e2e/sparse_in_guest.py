@@ -9,30 +9,17 @@ import argparse
 import json
 import mmap
 import sys
-import time
 from pathlib import Path
 
-PAGE = mmap.PAGESIZE
+from tests.e2e.swapped_pages import PAGE, content, page_out
+
 HUGE = 2 << 20
-MADV_PAGEOUT = 21
 STATE = Path("/sys/kernel/mm/vswap")
 
 
 def state() -> dict[str, int]:
     """Virtual slots in use, and the bytes that describe them."""
     return {name: int((STATE / name).read_text()) for name in ("slots_used", "metadata_bytes")}
-
-
-def content(number: int) -> bytes:
-    """A page that compresses well and says which it is."""
-    return number.to_bytes(8, "little") * (PAGE // 8)
-
-
-def page_out(memory: mmap.mmap, size: int) -> None:
-    """Ask until it is done: a page in use for a moment is left out."""
-    for _ in range(5):
-        memory.madvise(MADV_PAGEOUT, 0, size)
-        time.sleep(0.05)
 
 
 def main() -> None:

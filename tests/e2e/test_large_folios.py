@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer, fields, number
+from vswaplab import paths
 
 # 64 KB folios, pushed out whole by their group and then read once. Small pages do not matter.
 REFAULT = """
@@ -107,20 +108,25 @@ def test_folios_that_are_in_part_on_a_synchronous_device(boot_guest: Boot) -> No
     assert folios["swpin"] > 1000, folios
 
 
+def program(name: str) -> str:
+    """A program of the tests that runs in the guest, with what it imports."""
+    return f"PYTHONPATH={paths.repo_root()} python3 -B {Path(__file__).with_name(f'{name}_in_guest.py')}"
+
+
 MIXED = """
 F=/sys/kernel/debug/fail_make_request; echo 0 > /proc/sys/vm/page-cluster
 if [ {others} = failing ]; then
   echo 0 > $F/verbose; echo 1 > $F/interval; echo 0 > $F/times; echo 100 > $F/probability
   echo 1 > /sys/block/ram0/make-it-fail
 fi
-python3 {program} --folios {folios} --others {others} > $RESULTS/out.json; echo $? > $RESULTS/code; settle
+{program} --folios {folios} --others {others} > $RESULTS/out.json; echo $? > $RESULTS/code; settle
 """
 
 
 def mixed(boot_guest: Boot, folios: int, others: str, flavour: str) -> dict[str, Any]:
     """Run mixed_in_guest.py: what it found, and whether a read of the device has failed."""
     result = boot_guest(
-        MIXED.format(program=Path(__file__).with_name("mixed_in_guest.py"), folios=folios, others=others),
+        MIXED.format(program=program("mixed"), folios=folios, others=others),
         arch="x86_64", flavour=flavour, cpus=2, mem_bytes=512 * MIB, pool_percent=50, mode="always",
         swap="none" if others == "zero" else "ram:64M", expected=["Read-error on swap-device"],
     )  # fmt: skip
@@ -182,7 +188,7 @@ def test_the_device_goes(boot_guest: Boot, mode: str, size: str, place: str) -> 
 
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "x86_64", "release")
-@pytest.mark.parametrize("swap", ["file:512M", "ram:48M"])
+@pytest.mark.parametrize("swap", ["file:512M", "ram:96M"])
 def test_races_of_large_folios(boot_guest: Boot, swap: str) -> None:
     """Swapped out and in, written back, split by partial unmapping and forks, with one slot's fate at a time."""
     result = boot_guest(
@@ -191,11 +197,11 @@ T=/sys/kernel/mm/transparent_hugepage
 for size in 16kB 64kB 256kB; do echo always > $T/hugepages-$size/enabled; done
 echo Y > $Z/shrinker_enabled; echo 0 > /proc/sys/vm/page-cluster
 cat /proc/vmstat > $RESULTS/vmstat.before
-swapcheck --mode anon,fork,dontneed,pageout,mremap,churn --seconds 10 --size 160M --zero 5 --random 5 --text 20 \\
-  --rewrite 30 --passes 3 --json > $RESULTS/out.json
+swapcheck --mode anon,fork,dontneed,pageout,mremap,churn --seconds 10 --size 128M --zero 5 --random 5 --text 20 \\
+  --rewrite 30 --passes 2 --json > $RESULTS/out.json
 cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; settle
 """,
-        arch="x86_64", flavour="release", cpus=2, mem_bytes=(144 if swap.startswith("ram") else 96) * MIB,
+        arch="x86_64", flavour="release", cpus=2, mem_bytes=(208 if swap.startswith("ram") else 96) * MIB,
         swap=swap, pool_percent=15, timeout=900.0,
     )  # fmt: skip
     assert answer(result, "out.json")["verified"] is True, result.output
@@ -205,7 +211,7 @@ cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; settle
 
 SPARSE = """
 echo always > /sys/kernel/mm/transparent_hugepage/enabled
-python3 {program} --huge {huge} --small {small} > $RESULTS/out.json; echo $? > $RESULTS/code
+{program} --huge {huge} --small {small} > $RESULTS/out.json; echo $? > $RESULTS/code
 """
 
 
@@ -215,7 +221,7 @@ def test_small_pages_fill_the_holes_that_huge_ones_leave(boot_guest: Boot) -> No
     """Each huge page leaves one page and with it a cluster's tables: small pages take no clusters of their own."""
     huge, small = 64, 8192
     result = boot_guest(
-        SPARSE.format(program=Path(__file__).with_name("sparse_in_guest.py"), huge=huge, small=small),
+        SPARSE.format(program=program("sparse"), huge=huge, small=small),
         arch="x86_64", flavour="release", cpus=2, mem_bytes=512 * MIB, swap="none", pool_percent=50,
     )  # fmt: skip
     seen = answer(result, "out.json")
@@ -260,16 +266,18 @@ def test_huge_pages_use_the_last_slots(boot_guest: Boot, kernel: str, mode: str)
 
 UNMAPPED = """
 echo 0 > /proc/sys/vm/page-cluster
-python3 {program} --kilobytes {kilobytes} --folios {folios} {fork} > $RESULTS/out.json; echo $? > $RESULTS/code
+{program} --kilobytes {kilobytes} --folios {folios} {fork} > $RESULTS/out.json; echo $? > $RESULTS/code
 verify > $RESULTS/verify; settle
 """
 
 
 def unmapped(boot_guest: Boot, kilobytes: int, folios: int, fork: bool, place: str, flavour: str) -> None:
     """Run unmapped_in_guest.py, and look at what it found."""
-    program = Path(__file__).with_name("unmapped_in_guest.py")
+    run = UNMAPPED.format(
+        program=program("unmapped"), kilobytes=kilobytes, folios=folios, fork="--fork" if fork else ""
+    )
     result = boot_guest(
-        UNMAPPED.format(program=program, kilobytes=kilobytes, folios=folios, fork="--fork" if fork else ""),
+        run,
         arch="x86_64", flavour=flavour, cpus=2, mem_bytes=512 * MIB, pool_percent=50, mode="always",
         zswap=place == "zswap", swap="none" if place == "zswap" else "ram:128M",
     )  # fmt: skip

@@ -19,16 +19,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-PAGE = mmap.PAGESIZE
-MADV_DONTNEED, MADV_PAGEOUT = 4, 21
+from tests.e2e.swapped_pages import MADV_PAGEOUT, PAGE, content
+
+MADV_DONTNEED = 4
 SIZES = Path("/sys/kernel/mm/transparent_hugepage")
 STATE = Path("/sys/kernel/mm/vswap")
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-def content(number: int) -> bytes:
-    """A page that compresses well and says which it is."""
-    return (number + 1).to_bytes(8, "little") * (PAGE // 8)
 
 
 def slots() -> int:
