@@ -271,17 +271,6 @@ void __vswap_zswap_erase(struct folio *folio)
 	}
 }
 
-/* How many slots of a folio have no slot of a device behind them? */
-static unsigned int vswap_nr_missing(struct swap_cluster_info *ci,
-				     struct folio *folio)
-{
-	unsigned int off = swp_cluster_offset(folio->swap), i, missing = 0;
-
-	for (i = 0; i < folio_nr_pages(folio); i++)
-		missing += vswap_backing_tag(ci->backing[off + i]) != VSWAP_SLOT;
-	return missing;
-}
-
 /* Let slots of a device back 2^@order slots of @folio, from page @idx on. */
 static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 			     unsigned int order)
@@ -322,7 +311,7 @@ bool __vswap_get_slots(struct folio *folio)
 	unsigned int nr = folio_nr_pages(folio), missing, done;
 
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
-	missing = vswap_nr_missing(ci, folio);
+	missing = vswap_nr_missing(folio);
 	/* It was written before, and zswap did not take it now: overwrite it. */
 	if (!missing)
 		return true;

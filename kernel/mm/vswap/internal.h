@@ -159,6 +159,7 @@ int vswap_wait_for_flights(unsigned int type);
 /* refuse.c */
 void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr);
 bool vswap_nothing_left(struct mem_cgroup *memcg);
+unsigned int vswap_nr_missing(struct folio *folio);
 bool vswap_take_refusals_back(struct folio *folio);
 
 /* compressed.c */

@@ -49,8 +49,25 @@ static void vswap_pool_work_fn(struct work_struct *work)
 		schedule_delayed_work(&vswap_pool_work, HZ);
 }
 
-/* Changes with the mode, zswap's pools and the devices; the rest may be a tick old. */
+/*
+ * Changes with the mode, zswap's pools, the devices and the limits of groups; the
+ * rest may be a tick old.
+ */
 static atomic_t vswap_policy;
+
+/**
+ * vswap_limits_changed - a limit of a group, on swap or zswap, has been set
+ *
+ * From now on it holds for pages that get virtual slots.
+ *
+ * Context: Any.
+ */
+void vswap_limits_changed(void)
+{
+	/* The limit is seen before the change. */
+	smp_mb__before_atomic();
+	atomic_inc(&vswap_policy);
+}
 
 /**
  * vswap_policy_changed - have virtual slots available if they may be used now
@@ -292,10 +309,10 @@ void vswap_grow_work(struct work_struct *work)
 }
 
 /*
- * What holds for a page of a group holds for a few more in the same tick:
- * reclaim takes many pages of one group after the other, and zswap looks at its
- * limits again when it stores a page. A page that it does not take then stays in
- * memory. A limit that forbids swap is not among this: nothing looks at it later.
+ * What holds for a page of a group holds for a few more in the same tick, as long
+ * as no limit is set: reclaim takes many pages of one group after the other, and
+ * zswap looks at its limits again when it stores a page. A page that it does not
+ * take then stays in memory.
  */
 #define VSWAP_CREDIT	SWAP_CLUSTER_MAX
 
@@ -309,12 +326,12 @@ struct vswap_credit {
 static DEFINE_PER_CPU(struct vswap_credit, vswap_credits);
 
 /* Has a page of the same group got a virtual slot on this CPU just now? */
-static bool vswap_take_credit(struct obj_cgroup *objcg, unsigned int nr)
+static bool vswap_take_credit(struct obj_cgroup *objcg, unsigned int nr,
+			      int policy)
 {
 	struct vswap_credit *credit = get_cpu_ptr(&vswap_credits);
 	bool taken = credit->nr >= nr && credit->objcg == objcg &&
-		     credit->tick == jiffies &&
-		     credit->policy == atomic_read(&vswap_policy);
+		     credit->tick == jiffies && credit->policy == policy;
 
 	if (taken)
 		credit->nr -= nr;
@@ -339,13 +356,11 @@ static void vswap_give_credit(struct obj_cgroup *objcg, unsigned int nr,
 bool __vswap_prepare_alloc(struct folio *folio)
 {
 	struct obj_cgroup *objcg = vswap_folio_objcg(folio);
-	int policy = atomic_read(&vswap_policy);
+	int policy = atomic_read_acquire(&vswap_policy);
 	unsigned int nr = folio_nr_pages(folio);
 
-	if (!vswap_allowed(folio))
-		return false;
-	if (!vswap_take_credit(objcg, nr)) {
-		if (!vswap_wanted(folio))
+	if (!vswap_take_credit(objcg, nr, policy)) {
+		if (!vswap_allowed(folio) || !vswap_wanted(folio))
 			return false;
 		vswap_give_credit(objcg, nr, policy);
 	}

@@ -97,10 +97,12 @@ unsigned long __vswap_overcommit_pages(void);
 #ifdef CONFIG_VSWAP
 void vswap_devices_changed(struct plist_head *devices);
 void vswap_policy_changed(void);
+void vswap_limits_changed(void);
 void vswap_forget_refusals(void);
 #else
 static inline void vswap_devices_changed(struct plist_head *devices) { }
 static inline void vswap_policy_changed(void) { }
+static inline void vswap_limits_changed(void) { }
 static inline void vswap_forget_refusals(void) { }
 #endif
 
