@@ -63,7 +63,7 @@ static void vswap_release_backing(struct swap_cluster_info *ci,
 				  unsigned long tags, enum vswap_reason reason)
 {
 	unsigned int off = swp_cluster_offset(entry), end = off + nr, len;
-	unsigned long run[VSWAP_RUN_MAX];
+	unsigned long run[VSWAP_RUN_MAX] __uninitialized;
 
 	lockdep_assert_held(&ci->lock);
 
@@ -260,7 +260,9 @@ void __vswap_zswap_erase(struct folio *folio)
 	swp_entry_t entry = folio->swap;
 	struct swap_cluster_info *ci;
 
-	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	/* Nothing becomes compressed data while the folio is locked. */
+	if (!(vswap_tags(folio) & (BIT(VSWAP_ZSWAP) | BIT(VSWAP_FLIGHT))))
+		return;
 	/* Others who need the cluster do not wait for a whole large folio. */
 	for (; nr; nr -= len, entry.val += len) {
 		len = min(nr, VSWAP_RUN_MAX);
@@ -308,16 +310,17 @@ static unsigned int vswap_back_missing(struct swap_cluster_info *ci,
 bool __vswap_get_slots(struct folio *folio)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned int nr = folio_nr_pages(folio), missing, done;
+	unsigned int nr = folio_nr_pages(folio), missing = nr, done;
+	unsigned long tags = vswap_tags(folio);
 
-	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
-	missing = vswap_nr_missing(folio);
 	/* It was written before, and zswap did not take it now: overwrite it. */
-	if (!missing)
+	if (tags == BIT(VSWAP_SLOT))
 		return true;
-	if (vswap_has_refused(folio) && !vswap_take_refusals_back(folio))
+	if (tags & BIT(VSWAP_REFUSED) && !vswap_take_refusals_back(folio))
 		return false;
 
+	if (tags & BIT(VSWAP_SLOT))
+		missing = vswap_nr_missing(folio);
 	if (vswap_charge_slots(folio, missing))
 		goto none;
 

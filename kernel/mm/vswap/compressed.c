@@ -214,7 +214,7 @@ static void vswap_free_alike(const unsigned long *words, unsigned int nr,
 			     struct mem_cgroup *memcg)
 {
 	struct zswap_pool *pool = vswap_word_to_pool(words[0]);
-	unsigned long handles[VSWAP_FREE_MAX];
+	unsigned long handles[VSWAP_FREE_MAX] __uninitialized;
 	unsigned int nr_raw = 0, i;
 	size_t size = 0;
 

@@ -159,7 +159,6 @@ int vswap_wait_for_flights(unsigned int type);
 /* refuse.c */
 void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr);
 bool vswap_nothing_left(struct mem_cgroup *memcg);
-unsigned int vswap_nr_missing(struct folio *folio);
 bool vswap_take_refusals_back(struct folio *folio);
 
 /* compressed.c */
@@ -392,6 +391,36 @@ static inline void vswap_count(enum vswap_counter counter, long nr)
 unsigned long vswap_counted(enum vswap_counter counter);
 unsigned long vswap_nr_contiguous(void);
 long vswap_nr_tables(void);
+
+/*
+ * What backs the slots of a folio? It is locked, and at virtual slots: see rule 2.
+ * Return: a mask of tags, those of all slots together.
+ */
+static inline unsigned long vswap_tags(struct folio *folio)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned int off = swp_cluster_offset(folio->swap);
+	unsigned int end = off + folio_nr_pages(folio);
+	unsigned long tags = 0;
+
+	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	do {
+		tags |= BIT(vswap_backing_tag(READ_ONCE(ci->backing[off])));
+	} while (++off < end);
+	return tags;
+}
+
+/* How many slots of such a folio have no slot of a device behind them? */
+static inline unsigned int vswap_nr_missing(struct folio *folio)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned int off = swp_cluster_offset(folio->swap);
+	unsigned int end = off + folio_nr_pages(folio), missing = 0;
+
+	for (; off < end; off++)
+		missing += vswap_backing_tag(READ_ONCE(ci->backing[off])) != VSWAP_SLOT;
+	return missing;
+}
 
 /* sysfs.c */
 int vswap_sysfs_init(void);

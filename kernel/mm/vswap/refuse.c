@@ -195,13 +195,7 @@ static bool vswap_any_refused(struct folio *folio)
  */
 bool vswap_has_refused(struct folio *folio)
 {
-	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned int off = swp_cluster_offset(folio->swap), i;
-
-	for (i = 0; i < folio_nr_pages(folio); i++)
-		if (vswap_backing_tag(READ_ONCE(ci->backing[off + i])) == VSWAP_REFUSED)
-			return true;
-	return false;
+	return vswap_tags(folio) & BIT(VSWAP_REFUSED);
 }
 
 /* No page of a locked folio counts as refused any longer. */
@@ -239,24 +233,6 @@ bool vswap_take_refusals_back(struct folio *folio)
 }
 
 /**
- * vswap_nr_missing - how many slots of a folio have no slot of a device behind them?
- * @folio: the folio, locked, at virtual slots
- *
- * What has been written to a device can be written there again.
- *
- * Return: their number.
- */
-unsigned int vswap_nr_missing(struct folio *folio)
-{
-	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned int off = swp_cluster_offset(folio->swap), i, missing = 0;
-
-	for (i = 0; i < folio_nr_pages(folio); i++)
-		missing += vswap_backing_tag(READ_ONCE(ci->backing[off + i])) != VSWAP_SLOT;
-	return missing;
-}
-
-/**
  * vswap_lacks_slots - is a large folio the only reason why it cannot be written?
  * @folio: the folio, locked, at virtual slots
  *
@@ -274,6 +250,7 @@ bool vswap_lacks_slots(struct folio *folio)
 
 	if (!folio_test_large(folio))
 		return false;
+	/* What has been written to a device can be written there again. */
 	missing = vswap_nr_missing(folio);
 
 	rcu_read_lock();
