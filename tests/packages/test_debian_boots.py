@@ -78,6 +78,45 @@ def test_a_debian_with_both_packages(booted: machine.Debian) -> None:
     debian.power_off()
 
 
+# What a distribution has as modules; the root is on a disk whose driver and file system are among them.
+MODULES = (
+    "EXT4_FS", "VIRTIO_BLK", "SCSI_VIRTIO", "VIRTIO_NET", "ZRAM", "VFAT_FS", "BLK_DEV_LOOP", "BLK_DEV_DM",
+    "OVERLAY_FS", "TUN",
+)  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_kernel_with_modules(tmp_path: Path) -> None:
+    """make deb CONFIG=FILE: image and headers; it boots with the initrd that Debian makes, and swaps."""
+    reason = root.missing() or root.unreachable()
+    if reason:
+        pytest.skip(reason)
+    argv = ["make", "-s", "-C", str(paths.repo_root()), "deb", f"OUT={tmp_path}", "CONFIG=small"]
+    subprocess.run(argv, env={**os.environ, "VSWAP_DRY_RUN": "1"}, check=True)
+    config = tmp_path / "modular.config"
+    small = (tmp_path / "build-small/.config").read_text()
+    wanted = "".join(f"CONFIG_{name}=m\n" for name in MODULES)
+    config.write_text(f"{small}CONFIG_MODULES=y\nCONFIG_MODULE_UNLOAD=y\n{wanted}")
+
+    debs = packages.with_modules(config)
+    made = root.make([*debs, packages.tools()])
+    kernel, initrd = root.kernel_of(made, "*-vswap")
+    assert initrd is not None
+    argv = machine.qemu(made / "disk", memory=pressure.MEMORY, kernel=kernel, initrd=initrd, append=APPEND)
+    with machine.running(argv, tmp_path) as debian:
+        debian.log_in(1200)
+        loaded = {line.split()[0] for line in debian.ok("cat /proc/modules").splitlines()}
+        assert {"ext4", "virtio_blk"} <= loaded, loaded
+        # What builds a module of one's own looks there.
+        debian.ok('test -f "$(readlink -f /lib/modules/$(uname -r)/build)/Module.symvers"')
+        debian.ok("modprobe zram && modprobe -r zram")
+        passed = pressure.put_on(debian)
+        assert passed.verified.status == 0 and "verified" in passed.verified.output, passed.verified.output
+        assert passed.facts["virtual_swap"]["zswap_bytes"] > pressure.SIZE - pressure.MEMORY, passed.facts
+        assert debian.complaints() == []
+        debian.power_off()
+
+
 @pytest.mark.skipif(bool(root.missing()), reason=root.missing())
 def test_interrupted_it_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C while QEMU runs: neither it nor a file of it is left."""
