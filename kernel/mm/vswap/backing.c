@@ -260,7 +260,7 @@ void __vswap_zswap_erase(struct folio *folio)
 	swp_entry_t entry = folio->swap;
 	struct swap_cluster_info *ci;
 
-	/* Nothing becomes compressed data while the folio is locked. */
+	/* While the folio is locked, only what was in flight becomes that again. */
 	if (!(vswap_tags(folio) & (BIT(VSWAP_ZSWAP) | BIT(VSWAP_FLIGHT))))
 		return;
 	/* Others who need the cluster do not wait for a whole large folio. */

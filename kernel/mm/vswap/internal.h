@@ -117,17 +117,15 @@ int vswap_space_init(work_func_t grow_work);
 void vswap_space_destroy(void);
 int vswap_device_init(const struct swap_ops *ops);
 int vswap_grow(void);
-long vswap_free_clusters(void);
 bool vswap_space_is_low(void);
 bool vswap_space_is_full(void);
 unsigned long vswap_slots_max(void);
 void vswap_kick_grow(void);
 
 /* tables.c */
-extern unsigned int vswap_reserve_target;
+extern unsigned int vswap_reserve_target, vswap_nr_reserve;
 
 size_t vswap_table_bytes(void);
-unsigned int vswap_nr_reserved(void);
 void vswap_tables_init(void);
 void vswap_reserve_fill(void);
 
@@ -390,7 +388,24 @@ static inline void vswap_count(enum vswap_counter counter, long nr)
 
 unsigned long vswap_counted(enum vswap_counter counter);
 unsigned long vswap_nr_contiguous(void);
-long vswap_nr_tables(void);
+
+/* How many clusters have tables? It may change at any time. */
+static inline long vswap_nr_tables(void)
+{
+	return atomic_long_read(&vswap_tables_used);
+}
+
+/* How many clusters can be taken without growing? A hint. */
+static inline long vswap_free_clusters(void)
+{
+	return (long)READ_ONCE(vswap_space.nr_clusters) - 1 - vswap_nr_tables();
+}
+
+/* How many sets of tables are in reserve? It may change at any time. */
+static inline unsigned int vswap_nr_reserved(void)
+{
+	return READ_ONCE(vswap_nr_reserve);
+}
 
 /*
  * What backs the slots of a folio? It is locked, and at virtual slots: see rule 2.
@@ -417,6 +432,7 @@ static inline unsigned int vswap_nr_missing(struct folio *folio)
 	unsigned int off = swp_cluster_offset(folio->swap);
 	unsigned int end = off + folio_nr_pages(folio), missing = 0;
 
+	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
 	for (; off < end; off++)
 		missing += vswap_backing_tag(READ_ONCE(ci->backing[off])) != VSWAP_SLOT;
 	return missing;

@@ -55,18 +55,24 @@ static void vswap_pool_work_fn(struct work_struct *work)
  */
 static atomic_t vswap_policy;
 
+/* See vswap_take_credit(). Those that see this see what was changed before. */
+static void vswap_end_credit(void)
+{
+	smp_mb__before_atomic();
+	atomic_inc(&vswap_policy);
+}
+
 /**
- * vswap_limits_changed - a limit of a group, on swap or zswap, has been set
+ * vswap_limits_changed - a limit of a group, on swap or zswap, was set; or it is new
  *
- * From now on it holds for pages that get virtual slots.
+ * What the group may do now holds for the folios that reclaim meets from now on. A
+ * new group may have the address of one that is gone.
  *
  * Context: Any.
  */
 void vswap_limits_changed(void)
 {
-	/* The limit is seen before the change. */
-	smp_mb__before_atomic();
-	atomic_inc(&vswap_policy);
+	vswap_end_credit();
 }
 
 /**
@@ -79,7 +85,7 @@ void vswap_limits_changed(void)
  */
 void vswap_policy_changed(void)
 {
-	atomic_inc(&vswap_policy);
+	vswap_end_credit();
 	vswap_forget_refusals();
 	if (!vswap_si)
 		return;
@@ -140,7 +146,7 @@ void vswap_devices_changed(struct plist_head *devices)
 		nofs |= si->ops->flags & SWAP_OPS_F_REQUIRE_NOFS;
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
-	atomic_inc(&vswap_policy);
+	vswap_end_credit();
 	if (nofs)
 		WRITE_ONCE(vswap_nofs, true);
 	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);

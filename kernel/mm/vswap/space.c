@@ -53,16 +53,6 @@ static unsigned long vswap_page_addr(unsigned int nr)
 	       ((unsigned long)nr << PAGE_SHIFT);
 }
 
-/**
- * vswap_free_clusters - how many clusters have no tables
- *
- * Return: the number of clusters that can be taken without growing; a hint.
- */
-long vswap_free_clusters(void)
-{
-	return (long)READ_ONCE(vswap_space.nr_clusters) - 1 - vswap_nr_tables();
-}
-
 /* Below this many free clusters the space grows ahead of need. */
 static long vswap_low_clusters(void)
 {

@@ -37,16 +37,6 @@ unsigned long vswap_counted(enum vswap_counter counter)
 	return max(sum, 0L);
 }
 
-/**
- * vswap_nr_tables - the number of clusters that have tables
- *
- * Return: that number; it may change at any time.
- */
-long vswap_nr_tables(void)
-{
-	return atomic_long_read(&vswap_tables_used);
-}
-
 static unsigned long vswap_contiguous_of(struct swap_info_struct *si)
 {
 	unsigned long i, nr = 0;

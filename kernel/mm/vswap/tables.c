@@ -30,7 +30,7 @@ struct vswap_tables {
 
 static DEFINE_SPINLOCK(vswap_reserve_lock);
 static struct vswap_tables vswap_reserve[VSWAP_RESERVE_MAX];
-static unsigned int vswap_nr_reserve;
+unsigned int vswap_nr_reserve;
 unsigned int vswap_reserve_target __ro_after_init;
 
 /* Where a swap table is not a page; see vswap_alloc_array(). */
@@ -50,16 +50,6 @@ size_t vswap_table_bytes(void)
 {
 	return 2 * sizeof(struct swap_table) +
 	       (vswap_want_memcg_table() ? sizeof(struct swap_memcg_table) : 0);
-}
-
-/**
- * vswap_nr_reserved - the number of sets of tables in reserve
- *
- * Return: that number; it may change at any time.
- */
-unsigned int vswap_nr_reserved(void)
-{
-	return READ_ONCE(vswap_nr_reserve);
 }
 
 enum vswap_piece {

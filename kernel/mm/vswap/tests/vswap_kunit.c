@@ -1556,12 +1556,15 @@ static void policy_is_asked_for_many(struct kunit *test)
 
 	do {
 		tick = jiffies;
-		for (asked = 0, i = 0; i < 3; i++) {
-			vswap_policy_changed();
+		for (asked = 0, i = 0; i < 4; i++) {
+			if (i % 2)
+				vswap_policy_changed();
+			else
+				vswap_limits_changed();
 			KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(small));
 		}
 	} while (tick != jiffies);
-	KUNIT_EXPECT_EQ(test, asked, 3);
+	KUNIT_EXPECT_EQ(test, asked, 4);
 	migrate_enable();
 
 	if (1 << MAX_TEST_ORDER < SWAP_CLUSTER_MAX)
