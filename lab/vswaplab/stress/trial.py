@@ -105,6 +105,7 @@ TRIALS = (
         "allocations fail",
         "1 to 30 % of allocations of workers, kswapd and virtual swap's work fail (failslab, fail_page_alloc).",
         ("allocations", "groups"), killed=True, flavours=DEBUG,
+        expected=("Write-error on swap-device",),  # zram allocates
     ),
     Trial(
         "I/O errors", "5 to 50 % of the requests of the swap device fail (fail_make_request).",
