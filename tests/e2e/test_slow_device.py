@@ -233,7 +233,8 @@ def test_what_cannot_be_written_stays_in_zswap(boot_guest: Boot, percent: int) -
     logging.info("in zswap: %d, %d, %d; errors %s", before, failed, after, result.files["errors"])
     assert before > 20 * MIB and after < before / 2, (before, failed, after)
     if percent == 100:
-        assert failed == before and number(result, "physical") == 0, (before, failed, after)
+        # Nothing has left; a few pages that were in memory before may have come.
+        assert before <= failed <= 24 * MIB * 1.1 and number(result, "physical") == 0, (before, failed, after)
     assert (result.end.slots_used, result.end.physical) == (0, 0)
 
 
