@@ -275,7 +275,7 @@ def test_a_failing_device_lifts_no_limit(boot_guest: Boot) -> None:
 
 
 # A pool of two megabytes and a device of eight, or a group that may have no more than eight on a larger one. When
-# all of it is full, a megabyte is asked for twenty times.
+# all of it is full, a megabyte is asked for twenty times, three times over.
 FULL = (
     PRELUDE
     + """
@@ -293,16 +293,18 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   echo 1M > $CG/a/memory.reclaim
 done 2>/dev/null
 EOF
-awk '/^cpu / { print $4 }' /proc/stat > /run/sys
-timeout 60 sh /run/push; echo $? > $RESULTS/push
-awk -v before=$(cat /run/sys) '/^cpu / { print $4 - before }' /proc/stat > $RESULTS/ticks
+for turn in 1 2 3; do
+  awk '/^cpu / { print $4 }' /proc/stat > /run/sys
+  timeout 60 sh /run/push
+  awk -v before=$(cat /run/sys) '/^cpu / { print $4 - before }' /proc/stat >> $RESULTS/ticks
+done
 counts > $RESULTS/counts; used > $RESULTS/used
 kill -CONT $(cat $CG/a/cgroup.procs); touch /run/go; wait $pid
 """
 )
 
 
-ASKED = 20
+ASKED = 3 * 20
 IN_VAIN = 100  # tries for each time that memory is asked for; mainline makes none
 
 
@@ -321,7 +323,8 @@ def test_nothing_is_tried_again_and_again_when_it_is_full(boot_guest: Boot, limi
         assert number(result, "used") > 7 << 10
         # zswap's reject_reclaim_fail; high, max and fail of memory.swap.events
         counts[kernel] = [[int(word) for word in result.files[name].split()] for name in ("before", "counts")]
-        ticks[kernel] = number(result, "ticks")
+        # The host's other work counts as the guest's: the quickest turn.
+        ticks[kernel] = min(map(int, result.files["ticks"].split()))
     logging.info("%s %s %s", limit, counts, ticks)
     asked = [after - before for before, after in zip(*counts["vswap"], strict=True)]
     assert max(asked) <= ASKED * IN_VAIN, (counts, ticks)
