@@ -2,12 +2,12 @@
 """Large folios come back as large folios, from zswap too. On x86-64: User-Mode Linux has none."""
 
 import logging
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer, fields, number
+from tests.e2e.ctl import in_guest
 from vswaplab import paths
 
 # 64 KB folios, pushed out whole by their group and then read once. Small pages do not matter.
@@ -110,7 +110,7 @@ def test_folios_that_are_in_part_on_a_synchronous_device(boot_guest: Boot) -> No
 
 def program(name: str) -> str:
     """A program of the tests that runs in the guest, with what it imports."""
-    return f"PYTHONPATH={paths.repo_root()} python3 -B {Path(__file__).with_name(f'{name}_in_guest.py')}"
+    return f"PYTHONPATH={paths.repo_root()} {in_guest(name)}"
 
 
 MIXED = """

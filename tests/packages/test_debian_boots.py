@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages.test_kernel_packages import dry_run
 from vswaplab import paths
 from vswaplab.debian import machine, packages, pressure, root
 
@@ -91,8 +92,7 @@ def test_a_kernel_with_modules(tmp_path: Path) -> None:
     reason = root.missing() or root.unreachable()
     if reason:
         pytest.skip(reason)
-    argv = ["make", "-s", "-C", str(paths.repo_root()), "deb", f"OUT={tmp_path}", "CONFIG=small"]
-    subprocess.run(argv, env={**os.environ, "VSWAP_DRY_RUN": "1"}, check=True)
+    dry_run(tmp_path, "CONFIG=small").check_returncode()
     config = tmp_path / "modular.config"
     small = (tmp_path / "build-small/.config").read_text()
     wanted = "".join(f"CONFIG_{name}=m\n" for name in MODULES)
