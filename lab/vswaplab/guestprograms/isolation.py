@@ -197,12 +197,10 @@ def at_high(group: str, ready: Ready) -> None:
 
 
 def full_device(group: str, ready: Ready) -> None:
-    """Random data on all of the device but what the bystander may need. Without a device, as incompressible."""
+    """Random data on all of the device but what the bystander may need."""
     total = next(
         int(line.split()[1]) << 10 for line in Path("/proc/meminfo").open() if line.startswith("SwapTotal:")
     )
-    if not total:
-        incompressible(group, ready)
     share = total - DATA - SLACK
     enter(group, {"memory.swap.max": str(share), "memory.zswap.max": "0"})
     region = memory(share + LIMIT // 2)
@@ -288,13 +286,13 @@ class Beside:
         Path(f"/dev/shm/{self._group}").unlink(missing_ok=True)
 
 
-def main(count: int, output: Path) -> None:
-    """Measure with each neighbour; two words of each page that the bystander touches are compared."""
+def main(count: int, output: Path, names: list[str]) -> None:
+    """Measure with each of these neighbours; two words of each page that the bystander touches are compared."""
     ctypes.CDLL(None).mlockall(MCL_CURRENT | MCL_FUTURE)
     bystander = Bystander()
     found = {}
-    for name, kind in KINDS.items():
-        beside = Beside(name) if kind else None
+    for name in names:
+        beside = Beside(name) if KINDS[name] else None
         bystander.touch(WARM_UP)
         times, seconds = bystander.touch(count)
         if beside:
@@ -306,4 +304,4 @@ def main(count: int, output: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

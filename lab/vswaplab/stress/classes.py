@@ -104,7 +104,7 @@ CLASSES = (
     Class(
         "Isolation", "What one group gets done beside another that does its worst, against the same on mainline"
         " with a swap file. Limits must hold, and the bystander's data is compared. x86-64, instructions as time.",
-        ("./vswap bench isolation --arch x86_64 --cpus 1 --setups zswap,zswap-disk --page-cluster 0 --rounds 1"
+        ("./vswap bench isolation isolation-full --arch x86_64 --cpus 1 --page-cluster 0 --rounds 6"
          " --json docs/reliability/isolation.json",),
         special="isolation",
     ),

@@ -10,7 +10,7 @@ from vswaplab.bench.document import read_json
 from vswaplab.errors import UsageError
 
 FEWEST, LONGEST = 0.9, 1.1  # of mainline's touches a second, and of its 99th percentile
-FIGURES = ("touches", "p99")
+SUITES = ("isolation", "isolation-full")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def read(path: Path) -> Isolation | None:
     found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
     for row in content["results"]:
         figure, _, neighbour = row["metric"].partition(", neighbour: ")
-        if row["suite"] == "isolation":
+        if row["suite"] in SUITES:
             found.setdefault((row["setup"], neighbour), {})[figure] = row["kernels"]
     try:
         rows = [

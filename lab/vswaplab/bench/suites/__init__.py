@@ -14,6 +14,7 @@ SUITES: tuple[Suite, ...] = (
     *swapped.SUITES,
     *held.SUITES,
     isolation.SUITE,
+    isolation.FULL,
     *micro.SUITES,
     *metadata.SUITES,
 )
