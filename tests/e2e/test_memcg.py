@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Control groups: what is charged, what limits, and what stays when a group is removed."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer, fields, number
@@ -97,6 +99,45 @@ echo $before $(grep ^memory /proc/cgroups | cut -f3) > $RESULTS/groups
     assert result.end.slots_used == 0
     before, after = map(int, result.files["groups"].split())
     assert after <= before
+
+
+# The pages are written in p/c, which goes; they are read, but not written, in q, and swapped out from there.
+OWNER_GOES = """
+cat > /run/owner.py <<'EOF'
+import mmap, os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, content, page_out
+PAGES, CG = 1024, os.environ["CG"]
+def enter(group): open(f"{{CG}}/{{group}}/cgroup.procs", "w").write(str(os.getpid()))
+def zswap(group): return int(open(f"{{CG}}/{{group}}/memory.zswap.current").read())
+memory = mmap.mmap(-1, PAGES * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+enter("p/c")
+for page in range(PAGES):
+    memory[page * PAGE:(page + 1) * PAGE] = content(page)
+page_out(memory, PAGES * PAGE)
+assert zswap("p/c") > 16 * PAGES
+enter("q")
+os.rmdir(f"{{CG}}/p/c")
+for page in range(PAGES):
+    assert memory[page * PAGE:page * PAGE + 8] == content(page)[:8]
+page_out(memory, PAGES * PAGE)
+print(zswap("p"), zswap("q"))
+for page in range(PAGES):
+    assert memory[page * PAGE:(page + 1) * PAGE] == content(page)
+EOF
+group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c; group q
+CG=$CG python3 /run/owner.py > $RESULTS/zswap; echo $? > $RESULTS/code
+verify > $RESULTS/verify
+"""
+
+
+def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(boot_guest: Boot) -> None:
+    """Its slots are not kept for them: what backs those would be charged to its parent."""
+    result = boot_guest(OWNER_GOES.format(here=Path(__file__).parent))
+    assert number(result, "code") == 0, result.output
+    assert number(result, "verify") == 0
+    parent, group = map(int, result.files["zswap"].split())
+    assert parent == 0 and group > 16 * 1024
 
 
 def test_v1_memsw_stays_balanced(boot_guest: Boot) -> None:

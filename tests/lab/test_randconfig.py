@@ -6,6 +6,7 @@ The files of ours and those that are edited compile without a warning.
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Collection
 from pathlib import Path
@@ -18,6 +19,7 @@ from vswaplab.series import stored
 from vswaplab.tree import buildtree
 
 SEEDS = range(1, 21)
+CROSS = "riscv64-linux-gnu-"  # the compiler for a 64-bit architecture that can do without an MMU
 # What a random configuration may not choose: tools of the host's that may not be there, and hours.
 FIXED = """
 CONFIG_64BIT=y
@@ -103,14 +105,13 @@ def test_a_flavour_gets_what_it_asks_for(tmp_path: Path, arch: str, flavour: str
     assert config.missing(wanted, text) == []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("arch", "without", "offered"),
     [
-        ("x86_64", "TRANSPARENT_HUGEPAGE", True),
-        ("x86_64", "MEMCG", True),
-        ("x86_64", "ZSWAP", False),
-        ("x86_64", "SWAP", False),
+        pytest.param("x86_64", "TRANSPARENT_HUGEPAGE", True, marks=pytest.mark.long),
+        pytest.param("x86_64", "MEMCG", True, marks=pytest.mark.long),
+        pytest.param("x86_64", "ZSWAP", False, marks=pytest.mark.long),
+        pytest.param("x86_64", "SWAP", False, marks=pytest.mark.long),
         ("i386", "64BIT", False),
     ],
 )
@@ -132,3 +133,14 @@ def test_what_virtual_swap_needs(
     assert (options.get("CONFIG_VSWAP") == "y") is offered
     assert ("CONFIG_VSWAP=y" in config.missing(wanted, text)) is not offered  # "vswap build" says so
     assert warnings(make(tree, tmp_path, arch, "mm/", "fs/proc/"), tree, ours) == []
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which(f"{CROSS}gcc"), reason="needs Debian's gcc-riscv64-linux-gnu")
+def test_without_an_mmu(tmp_path: Path, ours: set[str]) -> None:
+    """There are no swap entries, but files of mm/ that include our header are compiled."""
+    tree = buildtree.source_tree("vswap").path
+    cross = (f"CROSS_COMPILE={CROSS}", f"CC={CROSS}gcc")
+    make(tree, tmp_path, "riscv", *cross, "nommu_virt_defconfig")
+    assert config.parse((tmp_path / ".config").read_text()).get("CONFIG_MMU", "n") == "n"
+    assert warnings(make(tree, tmp_path, "riscv", *cross, "mm/", "fs/proc/"), tree, ours) == []

@@ -260,7 +260,10 @@ void __vswap_zswap_erase(struct folio *folio)
 	swp_entry_t entry = folio->swap;
 	struct swap_cluster_info *ci;
 
-	/* While the folio is locked, only what was in flight becomes that again. */
+	/*
+	 * While the folio is locked, its slots get no data in zswap but what was in
+	 * flight and is taken back: without either there is nothing to do.
+	 */
 	if (!(vswap_tags(folio) & (BIT(VSWAP_ZSWAP) | BIT(VSWAP_FLIGHT))))
 		return;
 	/* Others who need the cluster do not wait for a whole large folio. */
@@ -324,7 +327,8 @@ bool __vswap_get_slots(struct folio *folio)
 	if (vswap_charge_slots(folio, missing))
 		goto none;
 
-	if (missing == nr && nr > 1 &&
+	/* Without THP_SWAP devices have no lists for orders other than 0. */
+	if (IS_ENABLED(CONFIG_THP_SWAP) && missing == nr && nr > 1 &&
 	    vswap_back_pages(folio, 0, folio_order(folio)))
 		return true;
 

@@ -94,7 +94,7 @@ static inline unsigned long vswap_zswap_to_backing(unsigned long handle,
 						   unsigned int pool)
 {
 	BUILD_BUG_ON(sizeof(unsigned long) != 8);
-	if (handle >> VSWAP_HANDLE_BITS)
+	if ((u64)handle >> VSWAP_HANDLE_BITS)
 		return 0;
 	return handle >> VSWAP_HANDLE_ALIGN << VSWAP_HANDLE_SHIFT |
 	       (length & (PAGE_SIZE - 1)) << VSWAP_LENGTH_SHIFT |

@@ -16,6 +16,7 @@
  */
 #include <kunit/visibility.h>
 #include <linux/init.h>
+#include <linux/io.h>
 #include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/notifier.h>
@@ -169,7 +170,7 @@ static struct zswap_pool *vswap_word_to_pool(unsigned long word)
 
 static unsigned long vswap_word_to_handle(unsigned long word)
 {
-	return (unsigned long)__va(vswap_backing_to_handle(word));
+	return (unsigned long)phys_to_virt(vswap_backing_to_handle(word));
 }
 
 /**

@@ -208,6 +208,7 @@ static inline unsigned long vswap_locked(unsigned long locked, long all, long an
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
 void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio);
+bool vswap_memcg_owns(struct folio *folio);
 bool vswap_memcg_may_own(unsigned short id);
 struct mem_cgroup *vswap_memcg_get(unsigned short id);
 void vswap_memcg_put(struct mem_cgroup *memcg);
@@ -248,6 +249,11 @@ static inline void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 
 static inline void vswap_set_owner(struct swap_cluster_info *ci,
 				   struct folio *folio) { }
+
+static inline bool vswap_memcg_owns(struct folio *folio)
+{
+	return true;
+}
 
 static inline bool vswap_memcg_may_own(unsigned short id)
 {

@@ -157,6 +157,12 @@ unsigned long vswap_slot_flags(swp_entry_t entry)
  * vswap_storage_flags - what are the devices like that keep a folio's data?
  * @folio: the folio, locked, in the swap cache at virtual slots
  *
+ * The slots of some folios are not worth keeping, and the answer is as for a
+ * device that is synchronous:
+ * What backs slots is charged to those that they were allocated for. If that group
+ * is gone, the folio is another's.
+ * A large folio is not split for being partly unmapped as long as it has slots.
+ *
  * Return: their SWP_ flags, 0 if none of its data is on a device.
  */
 unsigned long vswap_storage_flags(struct folio *folio)
@@ -164,11 +170,15 @@ unsigned long vswap_storage_flags(struct folio *folio)
 	unsigned long *words = vswap_folio_words(folio), flags = 0, word;
 	unsigned int i;
 
+	if (!vswap_memcg_owns(folio))
+		return SWP_SYNCHRONOUS_IO;
 	for (i = 0; i < folio_nr_pages(folio); i++) {
 		word = READ_ONCE(words[i]);
 		if (vswap_backing_tag(word) == VSWAP_SLOT)
 			flags |= vswap_word_flags(word);
 	}
+	if (!flags && folio_test_large(folio))
+		return SWP_SYNCHRONOUS_IO;
 	return flags;
 }
 

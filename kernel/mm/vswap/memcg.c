@@ -92,6 +92,11 @@ void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 	obj_cgroup_put(objcg);
 }
 
+static bool vswap_memcg_is_v2(void)
+{
+	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
+}
+
 /* Slots */
 
 /**
@@ -118,6 +123,30 @@ void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio)
 	__swap_cgroup_set(ci, swp_cluster_offset(folio->swap), nr,
 			  mem_cgroup_private_id(memcg));
 	rcu_read_unlock();
+}
+
+/**
+ * vswap_memcg_owns - were a folio's slots allocated for the group that it is in?
+ * @folio: the folio, locked, in the swap cache at virtual slots
+ *
+ * Return: false if it has come to another group, because that one is gone.
+ */
+bool vswap_memcg_owns(struct folio *folio)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	struct mem_cgroup *memcg;
+	unsigned short id;
+	bool owns;
+
+	if (!vswap_memcg_is_v2())
+		return true;
+	/* While the folio is locked, its slots keep their owner. */
+	id = ci->memcg_table->id[swp_cluster_offset(folio->swap)];
+	rcu_read_lock();
+	memcg = folio_memcg(folio);
+	owns = !memcg || mem_cgroup_private_id(memcg) == id;
+	rcu_read_unlock();
+	return owns;
 }
 
 /**
@@ -179,11 +208,6 @@ struct mem_cgroup *vswap_memcg_get(unsigned short id)
 void vswap_memcg_put(struct mem_cgroup *memcg)
 {
 	mem_cgroup_put(memcg);
-}
-
-static bool vswap_memcg_is_v2(void)
-{
-	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
 }
 
 /**
@@ -623,22 +647,33 @@ static unsigned long vswap_lruvec_size(struct lruvec *lruvec, enum lru_list lru)
 	return nr;
 }
 
-/* Exact, where the statistics are not; the lists differ with MGLRU. */
+static unsigned long vswap_lruvec_gens(struct lruvec *lruvec)
+{
+	long nr = 0;
+#ifdef CONFIG_LRU_GEN
+	int gen, zid;
+
+	for (gen = 0; gen < MAX_NR_GENS; gen++)
+		for (zid = 0; zid < MAX_NR_ZONES; zid++)
+			nr += READ_ONCE(lruvec->lrugen.nr_pages[gen][LRU_GEN_ANON][zid]);
+#endif
+	return max(nr, 0L);
+}
+
+/*
+ * Exact, where the statistics are not. MGLRU has lists of its own; while it is
+ * switched on or off, folios are on both kinds.
+ */
 static unsigned long vswap_lruvec_anon(struct lruvec *lruvec)
 {
-#ifdef CONFIG_LRU_GEN
-	if (lru_gen_enabled()) {
-		int gen, zid;
-		long nr = 0;
+	unsigned long nr = 0;
 
-		for (gen = 0; gen < MAX_NR_GENS; gen++)
-			for (zid = 0; zid < MAX_NR_ZONES; zid++)
-				nr += READ_ONCE(lruvec->lrugen.nr_pages[gen][LRU_GEN_ANON][zid]);
-		return max(nr, 0L);
-	}
-#endif
-	return vswap_lruvec_size(lruvec, LRU_INACTIVE_ANON) +
-	       vswap_lruvec_size(lruvec, LRU_ACTIVE_ANON);
+	if (lru_gen_enabled() || lru_gen_switching())
+		nr += vswap_lruvec_gens(lruvec);
+	if (!lru_gen_enabled() || lru_gen_switching())
+		nr += vswap_lruvec_size(lruvec, LRU_INACTIVE_ANON) +
+		      vswap_lruvec_size(lruvec, LRU_ACTIVE_ANON);
+	return nr;
 }
 
 /**

@@ -8,6 +8,7 @@
 #include <linux/jiffies.h>
 #include <linux/memblock.h>
 #include <linux/memcontrol.h>
+#include <linux/mutex.h>
 #include <linux/pfn.h>
 #include <linux/plist.h>
 #include <linux/swap_ops.h>
@@ -55,13 +56,6 @@ static void vswap_pool_work_fn(struct work_struct *work)
  */
 static atomic_t vswap_policy;
 
-/* See vswap_take_credit(). Those that see this see what was changed before. */
-static void vswap_end_credit(void)
-{
-	smp_mb__before_atomic();
-	atomic_inc(&vswap_policy);
-}
-
 /**
  * vswap_limits_changed - a limit of a group, on swap or zswap, was set; or it is new
  *
@@ -72,7 +66,9 @@ static void vswap_end_credit(void)
  */
 void vswap_limits_changed(void)
 {
-	vswap_end_credit();
+	/* See vswap_take_credit(). Those that see this see what was changed before. */
+	smp_mb__before_atomic();
+	atomic_inc(&vswap_policy);
 }
 
 /**
@@ -85,7 +81,7 @@ void vswap_limits_changed(void)
  */
 void vswap_policy_changed(void)
 {
-	vswap_end_credit();
+	vswap_limits_changed();
 	vswap_forget_refusals();
 	if (!vswap_si)
 		return;
@@ -103,8 +99,13 @@ void vswap_policy_changed(void)
  */
 void vswap_set_mode(enum vswap_mode mode)
 {
+	static DEFINE_MUTEX(lock);
+
+	/* Two that write at once must not leave one half of each. */
+	mutex_lock(&lock);
 	WRITE_ONCE(vswap_mode, mode);
 	WRITE_ONCE(vswap_min_tiers, vswap_tiers_wanted[mode]);
+	mutex_unlock(&lock);
 	vswap_policy_changed();
 }
 
@@ -146,7 +147,7 @@ void vswap_devices_changed(struct plist_head *devices)
 		nofs |= si->ops->flags & SWAP_OPS_F_REQUIRE_NOFS;
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
-	vswap_end_credit();
+	vswap_limits_changed();
 	if (nofs)
 		WRITE_ONCE(vswap_nofs, true);
 	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);

@@ -70,6 +70,8 @@ static unsigned int vswap_pick(unsigned int slot, unsigned int nr,
 	struct swap_cluster_info *ci = &vswap_si->cluster_info[slot / SWAPFILE_CLUSTER];
 	unsigned int off = slot % SWAPFILE_CLUSTER, seen = 0;
 
+	/* Since the last time, an id may have been freed and got by another group. */
+	filter->id = 0;
 	/* Descendants that are gone still have limits of their own. */
 	victims->of_a_group = filter->bits != ~0UL;
 	victims->nr = 0;

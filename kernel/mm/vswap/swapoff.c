@@ -31,7 +31,8 @@
 struct vswap_batch {
 	struct folio *folios[VSWAP_EVACUATE_BATCH];
 	swp_entry_t entries[VSWAP_EVACUATE_BATCH];
-	DECLARE_BITMAP(read, VSWAP_EVACUATE_BATCH);	/* it was not cached */
+	/* It was not cached; later: it was offered to reclaim. */
+	DECLARE_BITMAP(read, VSWAP_EVACUATE_BATCH);
 	unsigned int nr;
 	struct swap_io_ctx ctx;
 };
@@ -141,6 +142,9 @@ static unsigned int vswap_batch_store(struct vswap_batch *batch)
 		if (test_bit(i, batch->read) && folio_isolate_lru(folio)) {
 			list_add_tail(&folio->lru, &folios);
 			nr++;
+		} else {
+			/* In use, or on the list of another CPU: not offered. */
+			__clear_bit(i, batch->read);
 		}
 		folio_put(folio);
 	}
@@ -148,13 +152,15 @@ static unsigned int vswap_batch_store(struct vswap_batch *batch)
 	return nr - min_t(unsigned long, nr, reclaim_pages(&folios));
 }
 
-/* Did data of the batch stay in memory, now that all writing has ended? */
+/*
+ * Did a good part of what was offered stay in memory, now that all writing has
+ * ended? A few pages that are in use do not mean that there is no room.
+ */
 static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 {
-	bool kept = false;
-	unsigned int i;
+	unsigned int kept = 0, i;
 
-	for (i = 0; i < nr && !kept; i++) {
+	for (i = 0; i < nr; i++) {
 		swp_entry_t entry = batch->entries[i];
 		struct swap_info_struct *si;
 		struct folio *folio;
@@ -169,10 +175,10 @@ static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 		if (!folio)
 			continue;
 		folio_wait_writeback(folio);
-		kept = folio_test_dirty(folio);
+		kept += folio_test_dirty(folio);
 		folio_put(folio);
 	}
-	return kept;
+	return kept > bitmap_weight(batch->read, nr) / 8;
 }
 
 static int vswap_batch_evacuate(struct vswap_batch *batch,

@@ -53,10 +53,14 @@ static inline bool swap_is_virtual(const struct swap_info_struct *si)
 	return !vswap_never_used() && si->flags & SWP_VIRTUAL;
 }
 
-/* Does @entry, which is valid, name a virtual slot? */
+/* Does @entry, which is valid, name a virtual slot? Without swap there are none. */
 static inline bool is_vswap_entry(swp_entry_t entry)
 {
+#ifdef CONFIG_SWAP
 	return !vswap_never_used() && swp_type(entry) == vswap_type;
+#else
+	return false;
+#endif
 }
 
 /* Is @folio, which is locked, in the swap cache at virtual slots? */
@@ -77,10 +81,12 @@ static inline bool vswap_rmap_cache_only(unsigned long swp_tb)
 	return swp_tb & VSWAP_RMAP_CACHE_ONLY;
 }
 
+#ifdef CONFIG_SWAP
 static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
 {
 	return swp_entry(vswap_type, vswap_rmap_to_offset(swp_tb));
 }
+#endif
 
 extern bool vswap_ready;
 extern unsigned int vswap_nr_tiers, vswap_min_tiers;

@@ -294,9 +294,14 @@ static int vswap_hold_slot(struct vswap_flight *flight, unsigned long word,
 	*shadow = NULL;
 	spin_lock(&ci->lock);
 	err = __swap_cache_add_check(ci, flight->virt, 1, shadow, NULL);
-	/* Has the slot been freed and allocated again? */
+	/*
+	 * Has the slot been freed and allocated again? Perhaps by a new group that
+	 * has the id of one that is gone: that has none.
+	 */
 	if (!err && (!vswap_backs(ci, off, word) ||
-		     __swap_cgroup_get(ci, off) != flight->id))
+		     __swap_cgroup_get(ci, off) != flight->id ||
+		     (flight->memcg &&
+		      mem_cgroup_private_id(flight->memcg) != flight->id)))
 		err = -ENOENT;
 	if (!err)
 		__swap_cache_do_add_folio(ci, flight->folio, flight->virt);

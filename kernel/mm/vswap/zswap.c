@@ -2,6 +2,7 @@
 /*
  * Virtual swap: zswap stores pages of virtual slots.
  */
+#include <linux/io.h>
 #include <linux/kmemleak.h>
 #include <linux/memcontrol.h>
 #include <linux/zswap.h>
@@ -25,8 +26,8 @@ bool vswap_zswap_store(struct page *page, struct zswap_pool *pool)
 	if (!zswap_compress(page, &entry, pool))
 		return false;
 
-	word = vswap_zswap_to_backing(__pa(entry.handle), entry.length,
-				      pool->index);
+	word = vswap_zswap_to_backing(virt_to_phys((void *)entry.handle),
+				      entry.length, pool->index);
 	if (!word) {
 		zs_free(pool->zs_pool, entry.handle);
 		zswap_reject_alloc_fail++;
