@@ -713,9 +713,9 @@ def test_round_trip_of_the_whole_real_tree(tmp_path: Path) -> None:
 
 @needs_source
 def test_edits_of_the_base_stay_few() -> None:
-    """The budget: 800 changed lines for everything but User-Mode Linux's own fixes."""
+    """The budget: 800 changed lines for everything but what helps mainline alike: User-Mode Linux, and zstd."""
     found = real_source()
     assert found
     edits = footprint.footprint(REAL, linux.pristine(found)).by_purpose()
-    assert edits.pop("User-Mode Linux") > 0
+    assert edits.pop("User-Mode Linux") > 0 and edits.pop("zstd in virtual machines") > 0
     assert 0 < sum(edits.values()) <= 800, edits

@@ -16,6 +16,7 @@ from vswaplab.tree.overlay import Overlay
 # What the edits of the base are for, by the beginning of their names; the first that fits.
 PURPOSES = {
     "arch/um/": "User-Mode Linux",
+    "crypto/": "zstd in virtual machines",
     "Documentation/": "documentation",
     "MAINTAINERS": "documentation",
     "mm/zswap": "zswap and zsmalloc",
