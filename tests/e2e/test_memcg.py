@@ -42,7 +42,7 @@ while kill -0 $! 2>/dev/null; do cat $CG/a/memory.zswap.current >> $RESULTS/zswa
 # may be as old as the last flush of the group's statistics. The interpreter's memory is not the group's.
 TURNS = """
 cat > /run/turns.py <<'EOF'
-import ctypes, json, mmap, os
+import ctypes, json, mmap, os, time
 PAGES, GROUP = 16, "/sys/fs/cgroup/a/"
 data = [os.urandom(2600) + bytes(1496) for page in range(PAGES)]
 pagemap = open("/proc/self/pagemap", "rb", buffering=0)
@@ -51,6 +51,7 @@ start = ctypes.addressof(ctypes.c_char.from_buffer(memory)) >> 12
 open(GROUP + "cgroup.procs", "w").write(str(os.getpid()))
 gone = []
 for turn in range(8):
+    time.sleep(0.02)  # they are flushed once in a tick
     for page, content in enumerate(data):
         memory[page << 12] = content[0]  # a read would leave the compressed copy
         assert turn == 0 or memory[page << 12:page + 1 << 12] == content

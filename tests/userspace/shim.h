@@ -4,6 +4,9 @@
 #define SHIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+typedef uint64_t u64;
 
 #define PAGE_SHIFT		12
 #define PAGE_SIZE		(1U << PAGE_SHIFT)
