@@ -14,6 +14,7 @@ from vswaplab.series import stored
 
 REQUEST = "the allocator takes a request, which names the folio, instead of the folio"
 STATIC = "no longer static, so that it is not compiled into its callers"
+ZSTD = "a fix: contexts are set up with the stream, not for each request"
 ENTRY = "takes or passes the swap entry, where mainline takes the folio"
 
 DIFFERS: dict[str, str] = {  # function: why
@@ -45,6 +46,9 @@ DIFFERS: dict[str, str] = {  # function: why
     "balance_pgdat": "reads once more whether memcg is disabled, for an argument that is not used",
     "shrink_lruvec": "reads once more whether memcg is disabled, for an argument that is not used",
     "zs_free_many": "used by virtual swap alone",
+    "zstd_alloc_stream": ZSTD,
+    "zstd_compress": ZSTD,
+    "zstd_decompress": ZSTD,
     "zswap_compress": STATIC,
     "zswap_decompress": "takes the page that the data goes to, where mainline takes the folio",
     "sg_assign_page": "compiled into zswap_decompress",
@@ -53,8 +57,7 @@ DIFFERS: dict[str, str] = {  # function: why
 }
 
 ON_X86 = {  # what User-Mode Linux has not, or compiles otherwise
-    "copy_page_range": "registers",
-    "do_swap_page": "a large folio's entry is decoded before zswap is asked, not after it",
+    "do_swap_page": "a large folio's entry is decoded before zswap is asked, and its order is at most a cluster's",
     "cluster_alloc_swap_entry": REQUEST,
     "swap_alloc_hibernation_slot": REQUEST,
     "__x64_sys_swapon": STATIC + " (alloc_swap_info)",

@@ -157,12 +157,6 @@ unsigned long vswap_slot_flags(swp_entry_t entry)
  * vswap_storage_flags - what are the devices like that keep a folio's data?
  * @folio: the folio, locked, in the swap cache at virtual slots
  *
- * The slots of some folios are not worth keeping, and the answer is as for a
- * device that is synchronous:
- * What backs slots is charged to those that they were allocated for. If that group
- * is gone, the folio is another's.
- * A large folio is not split for being partly unmapped as long as it has slots.
- *
  * Return: their SWP_ flags, 0 if none of its data is on a device.
  */
 unsigned long vswap_storage_flags(struct folio *folio)
@@ -170,16 +164,32 @@ unsigned long vswap_storage_flags(struct folio *folio)
 	unsigned long *words = vswap_folio_words(folio), flags = 0, word;
 	unsigned int i;
 
-	if (!vswap_memcg_owns(folio))
-		return SWP_SYNCHRONOUS_IO;
 	for (i = 0; i < folio_nr_pages(folio); i++) {
 		word = READ_ONCE(words[i]);
 		if (vswap_backing_tag(word) == VSWAP_SLOT)
 			flags |= vswap_word_flags(word);
 	}
-	if (!flags && folio_test_large(folio))
-		return SWP_SYNCHRONOUS_IO;
 	return flags;
+}
+
+/**
+ * vswap_frees_early - are the slots of a folio not worth keeping?
+ * @folio: the folio, just read, locked, in the swap cache at virtual slots
+ *
+ * A virtual slot costs little, but saves allocating another. Not kept are:
+ * copies on a device that is synchronous, as on mainline; large folios that no
+ * device has a copy of, because those that are partly unmapped are not split
+ * while they have slots; and what was a group's that is gone, because what backs
+ * the slots is charged to those that they were allocated for.
+ *
+ * Return: true if they are to be freed when the folio is mapped.
+ */
+bool vswap_frees_early(struct folio *folio)
+{
+	unsigned long flags = vswap_storage_flags(folio);
+
+	return flags & SWP_SYNCHRONOUS_IO || (!flags && folio_test_large(folio)) ||
+	       !vswap_memcg_owns(folio);
 }
 
 /* See vswap_is_synchronous(). */

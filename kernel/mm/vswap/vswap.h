@@ -290,6 +290,7 @@ static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 bool __vswap_is_synchronous(struct folio *folio);
 unsigned long vswap_slot_flags(swp_entry_t entry);
 unsigned long vswap_storage_flags(struct folio *folio);
+bool vswap_frees_early(struct folio *folio);
 bool vswap_folio_stable_writes(struct folio *folio);
 bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
 
@@ -355,18 +356,14 @@ static inline unsigned long swap_slot_flags(struct swap_info_struct *si,
 	return data_race(si->flags);
 }
 
-/*
- * The flags of the devices that have a copy of what was read into @folio, which
- * is locked, or 0 if no device has: a virtual slot costs little, but saves
- * allocating another.
- */
-static inline unsigned long swap_storage_flags(struct swap_info_struct *si,
-					       struct folio *folio)
+/* Are the slots of @folio, just read and locked, to be freed when it is mapped? */
+static inline bool swap_frees_early(struct swap_info_struct *si,
+				    struct folio *folio)
 {
 	if (swap_is_virtual(si))
-		return vswap_storage_flags(folio);
+		return vswap_frees_early(folio);
 	/* Set before the device is used */
-	return data_race(si->flags);
+	return data_race(si->flags & SWP_SYNCHRONOUS_IO);
 }
 
 /* Must @folio, which is under writeback, not be modified? */
