@@ -576,7 +576,8 @@ bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id
  * @id: its id
  * @nr: the number of pages, negative if they no longer are
  *
- * Pages of a group that is gone are its parent's.
+ * Pages of a group that is about to go are its parent's. It has been for a grace
+ * period when it goes offline: nothing is counted for it after that.
  */
 void vswap_memcg_count_refused(unsigned short id, int nr)
 {
@@ -585,7 +586,9 @@ void vswap_memcg_count_refused(unsigned short id, int nr)
 	if (mem_cgroup_disabled())
 		return;
 	rcu_read_lock();
-	memcg = vswap_online(mem_cgroup_from_private_id(id));
+	memcg = mem_cgroup_from_private_id(id);
+	while (memcg && css_is_dying(&memcg->css))
+		memcg = parent_mem_cgroup(memcg);
 	if (memcg) {
 		atomic_long_add(nr, &memcg->vswap.refusals.nr);
 		mod_memcg_state(memcg, MEMCG_VSWAP_REFUSED, nr);
@@ -605,7 +608,8 @@ static void vswap_move_count(atomic_long_t *from, atomic_long_t *to)
  * vswap_memcg_offline - a group's pages become its parent's
  * @memcg: the group
  *
- * Called when it goes offline, and again for the rest before it is freed.
+ * Called when it goes offline, after its objcgs have become the parent's, and
+ * again for the rest before it is freed.
  */
 void vswap_memcg_offline(struct mem_cgroup *memcg)
 {
@@ -615,12 +619,10 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
 	if (!parent)
 		return;
 	vswap_move_count(&memcg->vswap.refusals.nr, &parent->vswap.refusals.nr);
-	/* Until now, those that were freed were counted for the parent. */
-	if (!mem_cgroup_online(memcg)) {
-		vswap_move_count(&memcg->vswap.tables, &parent->vswap.tables);
-		/* Flights hold a reference. */
-		VM_WARN_ON_ONCE(atomic_long_read(&memcg->vswap.in_flight));
-	}
+	vswap_move_count(&memcg->vswap.tables, &parent->vswap.tables);
+	/* Flights hold a reference. */
+	VM_WARN_ON_ONCE(!mem_cgroup_online(memcg) &&
+			atomic_long_read(&memcg->vswap.in_flight));
 	nr = atomic_long_xchg(&memcg->vswap.zswapped, VSWAP_GONE);
 	if (nr > VSWAP_GONE / 2)
 		vswap_count_zswapped(parent, nr);
@@ -630,11 +632,14 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
  * vswap_memcg_refusals - what is known of a group's refused pages
  * @memcg: the group, or NULL
  *
- * Return: that, NULL without a group.
+ * With cgroup v1 slots have no owner while their folio is in memory, which
+ * refused pages always are: only those of the machine are known.
+ *
+ * Return: that, NULL without a group, or if it is not known.
  */
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg)
 {
-	return memcg ? &memcg->vswap.refusals : NULL;
+	return memcg && vswap_memcg_is_v2() ? &memcg->vswap.refusals : NULL;
 }
 
 static unsigned long vswap_lruvec_size(struct lruvec *lruvec, enum lru_list lru)

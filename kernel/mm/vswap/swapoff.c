@@ -37,10 +37,16 @@ struct vswap_batch {
 	struct swap_io_ctx ctx;
 };
 
-/* Is there so little memory left that nothing more should be kept in it? */
+/* Is so little memory left that no more should be kept in it? */
 static bool vswap_memory_is_short(void)
 {
 	return si_mem_available() < (long)(totalram_pages() / 16);
+}
+
+/* Is so little left that the OOM killer may come soon? */
+static bool vswap_memory_is_gone(void)
+{
+	return si_mem_available() < (long)(totalram_pages() / 64);
 }
 
 static struct folio *vswap_alloc_folio(swp_entry_t entry, gfp_t gfp)
@@ -154,7 +160,8 @@ static unsigned int vswap_batch_store(struct vswap_batch *batch)
 
 /*
  * Did a good part of what was offered stay in memory, now that all writing has
- * ended? A few pages that are in use do not mean that there is no room.
+ * ended? A few pages that are in use do not mean that there is no room, as long
+ * as memory is left for them.
  */
 static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 {
@@ -178,7 +185,8 @@ static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 		kept += folio_test_dirty(folio);
 		folio_put(folio);
 	}
-	return kept > bitmap_weight(batch->read, nr) / 8;
+	return kept > bitmap_weight(batch->read, nr) / 8 ||
+	       (kept && vswap_memory_is_gone());
 }
 
 static int vswap_batch_evacuate(struct vswap_batch *batch,

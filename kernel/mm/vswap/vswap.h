@@ -425,6 +425,20 @@ static inline bool vswap_read_failed(swp_entry_t entry, struct folio *folio)
 }
 
 /*
+ * Could a page of @folio, which is locked, large, and in the swap cache at the
+ * entry of a fault, not be read? Then it leaves the swap cache, to be read anew:
+ * who read it may not have come to that. For a small one it is an error.
+ */
+static inline bool vswap_drop_unread(struct folio *folio)
+{
+	if (likely(folio_test_uptodate(folio)) || !folio_test_large(folio) ||
+	    !folio_in_vswap(folio))
+		return false;
+	swap_cache_del_folio(folio);
+	return true;
+}
+
+/*
  * @folio, which is locked, is about to be mapped. A large one has kept its
  * compressed data until now: it might have turned out not to fit.
  */
