@@ -159,6 +159,41 @@ def test_folios_in_several_places_debug(boot_guest: Boot, others: str) -> None:
     assert (seen["read"]["swpin"] > 90) is (others != "failing") and seen["errors"] is (others == "failing"), seen
 
 
+UNREAD = """
+F=/sys/kernel/debug/fail_make_request; echo 0 > /proc/sys/vm/page-cluster
+# The lock of a folio goes to whoever waits for it, not to whoever comes by.
+echo 0 > /proc/sys/vm/page_lock_unfairness
+group a
+in_group a env {program} --folios {folios} --ready-file /run/ready --wait-file /run/go \\
+  > $RESULTS/out.json 2> $RESULTS/err & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+{write_back}
+echo 0 > $F/verbose; echo 1 > $F/interval; echo 0 > $F/times; echo 100 > $F/probability
+echo 1 > /sys/block/ram0/make-it-fail
+touch /run/go; wait $pid; echo $? > $RESULTS/code; settle
+"""
+
+
+@pytest.mark.long
+@pytest.mark.xfail(reason="fails: all pages of such a folio are lost in many cases; the cause is not known yet")
+@pytest.mark.kernel("vswap", "x86_64", "debug", checkers=True)
+def test_another_waits_for_a_folio_that_cannot_be_read(boot_guest: Boot) -> None:
+    """A page of a large folio of shmem cannot be read, and a second task waits for the folio: nothing is lost."""
+    folios = 200
+    result = boot_guest(
+        UNREAD.format(program=program("unread"), folios=folios, write_back=WRITE_BACK),
+        arch="x86_64", flavour="debug", cpus=2, mem_bytes=512 * MIB, pool_percent=50, mode="auto",
+        swap="ram:64M", expected=["Read-error on swap-device"],
+    )  # fmt: skip
+    assert number(result, "code") == 0, result.files["err"]
+    seen = answer(result, "out.json")
+    logging.info("%s", seen)
+    assert seen["bad"] == seen["child"] == result.end.slots_used == 0
+    assert seen["swapped"] > 0.9 * folios and seen["failed"] > folios / 10, seen
+    # A folio that was split before is read page by page: the page that fails is lost, and no other.
+    assert seen["most"] <= 1 and seen["lost"] <= folios / 10, seen
+
+
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "x86_64", "release")
 @pytest.mark.parametrize("place", ["zswap", "disk", "both"])
