@@ -175,7 +175,6 @@ touch /run/go; wait $pid; echo $? > $RESULTS/code; settle
 
 
 @pytest.mark.long
-@pytest.mark.xfail(reason="fails: all pages of such a folio are lost in many cases; the cause is not known yet")
 @pytest.mark.kernel("vswap", "x86_64", "debug", checkers=True)
 def test_another_waits_for_a_folio_that_cannot_be_read(boot_guest: Boot) -> None:
     """A page of a large folio of shmem cannot be read, and a second task waits for the folio: nothing is lost."""
