@@ -22,7 +22,6 @@ DIFFERS: dict[str, str] = {  # function: why
     "__mem_cgroup_uncharge_swap": STATIC + " (mem_cgroup_private_id_put)",
     "mem_cgroup_css_offline": STATIC + " (mem_cgroup_private_id_put)",
     "mem_cgroup_private_id_put": STATIC,
-    "do_swap_page": "reads once more whether the folio is up to date, for an answer that is not used",
     "folio_blkg_can_merge": STATIC,
     "swap_bdev_can_merge": STATIC + " (folio_blkg_can_merge); swap_folio_sector() is compiled into it",
     "swap_bdev_submit_read": ENTRY,
@@ -58,6 +57,7 @@ DIFFERS: dict[str, str] = {  # function: why
 }
 
 ON_X86 = {  # what User-Mode Linux has not, or compiles otherwise
+    "do_swap_page": "a large folio's entry is decoded before zswap is asked, and its order is at most a cluster's",
     "cluster_alloc_swap_entry": REQUEST,
     "swap_alloc_hibernation_slot": REQUEST,
     "__x64_sys_swapon": STATIC + " (alloc_swap_info)",

@@ -135,8 +135,7 @@ bool __vswap_read_failed(struct folio *folio)
 	if (folio_test_uptodate(folio) || !folio_trylock(folio))
 		return false;
 	failed = !folio_test_uptodate(folio);
-	if (failed && folio_test_swapcache(folio))
-		swap_cache_del_folio(folio);
+	vswap_drop_unread(folio);
 	folio_unlock(folio);
 	if (failed)
 		folio_put(folio);

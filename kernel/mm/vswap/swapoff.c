@@ -37,16 +37,13 @@ struct vswap_batch {
 	struct swap_io_ctx ctx;
 };
 
-/* Is so little memory left that no more should be kept in it? */
-static bool vswap_memory_is_short(void)
-{
-	return si_mem_available() < (long)(totalram_pages() / 16);
-}
+#define VSWAP_MEMORY_SHORT	16	/* no more should be kept in what is left */
+#define VSWAP_MEMORY_GONE	64	/* the OOM killer may come soon */
 
-/* Is so little left that the OOM killer may come soon? */
-static bool vswap_memory_is_gone(void)
+/* Is less than that part of memory left? */
+static bool vswap_memory_is(unsigned int part)
 {
-	return si_mem_available() < (long)(totalram_pages() / 64);
+	return si_mem_available() < (long)(totalram_pages() / part);
 }
 
 static struct folio *vswap_alloc_folio(swp_entry_t entry, gfp_t gfp)
@@ -72,7 +69,7 @@ static int vswap_batch_add(struct vswap_batch *batch, swp_entry_t entry)
 		 * With memory left, the owner has reached a limit: its OOM
 		 * killer may act, as always at swapoff.
 		 */
-		if (PTR_ERR(folio) == -ENOMEM && !vswap_memory_is_short())
+		if (PTR_ERR(folio) == -ENOMEM && !vswap_memory_is(VSWAP_MEMORY_SHORT))
 			folio = vswap_alloc_folio(entry, GFP_HIGHUSER_MOVABLE);
 	} while (PTR_ERR(folio) == -EEXIST);
 
@@ -186,7 +183,7 @@ static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 		folio_put(folio);
 	}
 	return kept > bitmap_weight(batch->read, nr) / 8 ||
-	       (kept && vswap_memory_is_gone());
+	       (kept && vswap_memory_is(VSWAP_MEMORY_GONE));
 }
 
 static int vswap_batch_evacuate(struct vswap_batch *batch,
@@ -201,7 +198,7 @@ static int vswap_batch_evacuate(struct vswap_batch *batch,
 
 	count_vm_events(VSWAP_EVACUATE, left);
 	trace_vswap_evacuate(si->type, offset, left, nr - kept);
-	if (kept && vswap_memory_is_short() && vswap_batch_is_kept(batch, nr))
+	if (kept && vswap_memory_is(VSWAP_MEMORY_SHORT) && vswap_batch_is_kept(batch, nr))
 		return -ENOMEM;
 	return 0;
 }

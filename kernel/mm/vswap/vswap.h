@@ -431,8 +431,8 @@ static inline bool vswap_read_failed(swp_entry_t entry, struct folio *folio)
  */
 static inline bool vswap_drop_unread(struct folio *folio)
 {
-	if (likely(folio_test_uptodate(folio)) || !folio_test_large(folio) ||
-	    !folio_in_vswap(folio))
+	if (vswap_never_used() || likely(folio_test_uptodate(folio)) ||
+	    !folio_test_large(folio) || !folio_in_vswap(folio))
 		return false;
 	swap_cache_del_folio(folio);
 	return true;
