@@ -186,8 +186,11 @@ def test_group_that_cannot_write_back_beside_another(boot_guest: Boot, share: st
         assert answer(result, f"{name}.json")["verified"] is True
     assert number(result, "zswap.hog") > 5 * MIB and number(result, "swap.hog") == 0
     assert fields(result, "stat.hog")["zswpwb"] == 0
+    in_vain = 1000
     if share == "20M":
         other = fields(result, "stat.other")
+        # Of what is chosen, a tenth at most is taken back or freed at that moment.
+        in_vain = other["zswpwb"] // 3
         # Of 16 MB, of which the group has 7; and three times as much as there is room for went through.
         assert number(result, "zswap.other") > 2 * MIB and other["zswpout"] > 10_000, other
         assert other["zswpwb"] > 5000, other
@@ -195,7 +198,7 @@ def test_group_that_cannot_write_back_beside_another(boot_guest: Boot, share: st
     moments = ("before", "filled", "idle", "end")
     before, filled, idle, end = (number(result, f"threads.{moment}") for moment in moments)
     assert idle - filled < 100 and end - before < 1000, (before, filled, idle, end)
-    assert number(result, "in-vain") < 1000, (before, filled, idle, end)
+    assert number(result, "in-vain") < in_vain, (before, filled, idle, end)
 
 
 # There is room in the pool: nothing is charged for what is swapped out, only for what is written back. Each time
