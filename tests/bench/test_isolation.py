@@ -13,7 +13,7 @@ from vswaplab.bench import check, round
 from vswaplab.bench.case import Case, Options
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import boot
-from vswaplab.stress.isolation import Beside
+from vswaplab.stress.isolation import FIGURES, Beside, Figures
 
 TOUCHES = "touches, neighbour: "
 
@@ -39,10 +39,11 @@ def test_neighbours_take_no_more_than_on_mainline(
         found[name] = outcome.metrics
     worse = []
     for kind in (name.removeprefix(TOUCHES) for name in found["vswap"] if name.startswith(TOUCHES)):
-        theirs, ours = (
-            (found[name][TOUCHES + kind], found[name][f"p99, neighbour: {kind}"])
-            for name in ("mainline", "vswap")
-        )
-        beside = Beside(setup, kind, theirs, ours)
+
+        def of(name: str, kind: str = kind) -> Figures:
+            touches, slowest, p99 = (found[name][f"{figure}, neighbour: {kind}"] for figure in FIGURES)
+            return touches, slowest, p99
+
+        beside = Beside(setup, kind, of("mainline"), of("vswap"))
         worse += [] if beside.good else [beside]
     assert not worse, (worse, found)

@@ -20,6 +20,7 @@ def _metrics(kinds: Iterable[str]) -> tuple[Metric, ...]:
         for kind in kinds
         for metric in (
             Metric(f"touches, neighbour: {kind}", "1/s", lower_is_better=False),
+            Metric(f"slowest, neighbour: {kind}", "µs"),
             Metric(f"p99, neighbour: {kind}", "µs"),
         )
     )
@@ -64,10 +65,10 @@ finish
 """
 
     def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
-        """Both figures of each neighbour."""
+        """The figures of each neighbour."""
         found = verified(files)["found"]
         return {f"{figure}, neighbour: {kind}": found[kind][figure] for kind in self.kinds for figure in
-                ("touches", "p99")}  # fmt: skip
+                ("touches", "slowest", "p99")}  # fmt: skip
 
 
 class IsolationFull(Isolation):
