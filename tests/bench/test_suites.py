@@ -36,8 +36,13 @@ GOOD = {
         {"swapoff": 2.0, "rate": 1.0},
     ),
     "leftover": (
-        {"out.json": '{"verified": true}', "meminfo": "MemFree: 2048 kB\nMemAvailable: 3072 kB\nHugePages: 0\n"},
-        {"MemFree": 2.0, "MemAvailable": 3.0},
+        {
+            "out.json": '{"verified": true}',
+            "kept": "4096\n",
+            "meminfo": "MemFree: 2048 kB\nMemAvailable: 3072 kB\nHugePages: 0\n",
+            "zoneinfo": "  pages free 7\n cpu: 0\n  count:    100\n cpu: 1\n  count:  156\n  high: 9\n",
+        },
+        {"free": 3.0, "available": 4.0},
     ),
     "refault": (
         {
@@ -85,6 +90,12 @@ def test_what_was_not_reclaimed_is_no_refault() -> None:
     found = {"verified": True, "bytes": 64 << 20, "swapped_bytes": 32 << 20, "check_seconds": 0.5}
     with pytest.raises(Unverified, match="swapped out 32 of 64 MB"):
         suites.find("refault").parse({"time.json": TIME, "out.json": json.dumps(found)})
+
+
+def test_memory_with_pages_of_the_working_set_is_not_left_over() -> None:
+    files = GOOD["leftover"][0] | {"kept": f"{4 << 20}\n"}
+    with pytest.raises(Unverified, match="4096 KB"):
+        suites.find("leftover").parse(files)
 
 
 def test_a_refault_needs_no_limit() -> None:

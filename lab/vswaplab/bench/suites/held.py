@@ -7,6 +7,15 @@ from vswaplab.bench.published import Posting
 from vswaplab.bench.setup import ZSWAP
 from vswaplab.bench.suite import FOLIOS_64K, Metric, Room, Suite, Unverified, mb, timed, verified
 
+RECLAIM_TRIES = 20
+RESIDENT = 0.02  # of the memory, that may stay: pages on their way to a device, and the program itself
+KEPT = 512 << 10  # bytes that may stay where memory is counted
+
+# In the group with the limit, or in one without.
+_GROUPED = """group=${CG:-/sys/fs/cgroup/bench}
+[ -d $group ] || mkdir $group || fail "no control group"
+grouped() { ( echo 0 > $group/cgroup.procs && exec "$@" ); }"""
+
 _RELEASE = """touch /run/go
 wait $held
 """
@@ -62,34 +71,45 @@ class LeftOver(Suite):
     """The machine's memory that is left when a working set larger than it is swapped out.
 
     What is gone is the kernel's own, compressed pages, and what describes them: wherever a set-up keeps
-    them, and whether or not somebody is charged for them. The page cache is dropped, so that it does not
-    matter what was read before.
+    them, and whether or not somebody is charged for them. Nothing that depends on the moment may be left
+    in it: pages that were just in use when all was swapped out, page cache that was read before, and
+    free pages on the lists of CPUs, which no line of /proc/meminfo has.
     """
 
     name = "leftover"
     summary = "memory that is left when the working set is swapped out"
     metrics = (
-        Metric("MemFree", "MB", lower_is_better=False),
-        Metric("MemAvailable", "MB", lower_is_better=False),
+        Metric("free", "MB", lower_is_better=False),
+        Metric("available", "MB", lower_is_better=False),
     )
     times = 1.5
 
     def script(self, room: Room) -> str:
         """Counters of single CPUs are added up before they are read."""
-        return f"""{_hold("limited", self.working_set(room))}
+        return f"""
+{_GROUPED}
+{_hold("grouped", self.working_set(room))}
+for try in $(seq {RECLAIM_TRIES}); do
+  awk '/^(in)?active_anon/ {{ kept += $2 }} END {{ exit (kept > {KEPT}) }}' $group/memory.stat && break
+  echo 4M > $group/memory.reclaim
+done 2>/dev/null
 echo 1 > /proc/sys/vm/drop_caches; cat /proc/sys/vm/stat_refresh
-cat /proc/meminfo > $RESULTS/meminfo
+awk '/^(in)?active_anon/ {{ kept += $2 }} END {{ print kept }}' $group/memory.stat > $RESULTS/kept
+cat /proc/meminfo > $RESULTS/meminfo; cat /proc/zoneinfo > $RESULTS/zoneinfo
 {_RELEASE}"""
 
     def parse(self, files: Mapping[str, str]) -> Mapping[str, float]:
-        """Two lines of /proc/meminfo."""
+        """Raises Unverified as well when pages of the working set stayed in memory."""
         verified(files)
+        if int(files["kept"]) > KEPT:
+            raise Unverified(f"{int(files['kept']) >> 10} KB of the working set were not swapped out")
         rows = dict(line.split(":", 1) for line in files["meminfo"].splitlines())
-        return {metric.name: int(rows[metric.name].split()[0]) / 1024 for metric in self.metrics}
-
-
-RECLAIM_TRIES = 20
-RESIDENT = 0.02  # of the memory, that may stay: pages on their way to a device, and the program itself
+        counts = (line.split() for line in files["zoneinfo"].splitlines())
+        lists = sum(int(count[1]) for count in counts if count[:1] == ["count:"]) * 4
+        return {
+            name: (int(rows[row].split()[0]) + lists) / 1024
+            for name, row in (("free", "MemFree"), ("available", "MemAvailable"))
+        }
 
 
 class Refault(Suite):
@@ -111,13 +131,11 @@ class Refault(Suite):
     first = ""  # shell text that runs first
 
     def script(self, room: Room) -> str:
-        """In the group with the limit, or in one without."""
+        """Reclaim goes on in a shell of its own, which is timed."""
         size = self.working_set(room)
         return f"""
 {self.first}
-group=${{CG:-/sys/fs/cgroup/bench}}
-[ -d $group ] || mkdir $group || fail "no control group"
-grouped() {{ ( echo 0 > $group/cgroup.procs && exec "$@" ); }}
+{_GROUPED}
 cat > /run/reclaim <<'END'
 for try in $(seq {RECLAIM_TRIES}); do
   awk '$1 == "anon" {{ exit ($2 > {int(size * RESIDENT)}) }}' $1/memory.stat && exit 0
