@@ -154,7 +154,7 @@ def test_swapoff_and_zswap_change_under_load(boot_guest: Boot, kernel: str, flav
     assert answer(result, "a.json")["verified"] is True, (result.files["a.json"], result.oom_kills)
     events = fields(result, "vmstat")
     assert number(result, "rounds") >= 2 and result.swapoff_error is None
-    assert min(events[name] for name in ("zswpout", "zswpin", "pswpout", "zswpwb")) > 100, events
+    assert min(events[name] for name in ("zswpout", "zswpin", "pswpout", "zswpwb")) > 20, events
 
 
 @both
