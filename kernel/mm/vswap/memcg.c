@@ -441,22 +441,33 @@ static void vswap_tell_shrinker(struct mem_cgroup *memcg)
 }
 
 /*
- * When a group goes away, its data becomes its parent's. The counter of the
- * group is far below zero from then on: data that is counted for it later is
- * counted for the parent.
+ * When a group goes away, its data and its refused pages become its parent's.
+ * The counters of the group are far below zero from then on: what is counted
+ * for it later is counted for the parent.
  */
 #define VSWAP_GONE	(LONG_MIN / 2)
+
+/* Return: false if the counter's group is gone; otherwise @sum is the new sum. */
+static bool vswap_count_here(atomic_long_t *counter, long nr, long *sum)
+{
+	*sum = atomic_long_add_return(nr, counter);
+	return *sum > VSWAP_GONE / 2;
+}
+
+/* Return: what the parent's counter gets. */
+static long vswap_hand_over(atomic_long_t *counter)
+{
+	long nr = atomic_long_xchg(counter, VSWAP_GONE);
+
+	return nr > VSWAP_GONE / 2 ? nr : 0;
+}
 
 static void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
 {
 	long sum;
 
-	for (;;) {
-		sum = atomic_long_add_return(nr, &vswap_memcg_group(memcg)->zswapped);
-		if (sum > VSWAP_GONE / 2)
-			break;
+	while (!vswap_count_here(&vswap_memcg_group(memcg)->zswapped, nr, &sum))
 		memcg = parent_mem_cgroup(memcg);
-	}
 	if (sum > 0 && sum - nr <= 0)
 		vswap_tell_shrinker(memcg);
 }
@@ -576,32 +587,22 @@ bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id
  * @id: its id
  * @nr: the number of pages, negative if they no longer are
  *
- * Pages of a group that is about to go are its parent's. It has been for a grace
- * period when it goes offline: nothing is counted for it after that.
+ * They belong to the group, or the parent, on whose LRU lists they are.
  */
 void vswap_memcg_count_refused(unsigned short id, int nr)
 {
 	struct mem_cgroup *memcg;
+	long sum;
 
 	if (mem_cgroup_disabled())
 		return;
 	rcu_read_lock();
 	memcg = mem_cgroup_from_private_id(id);
-	while (memcg && css_is_dying(&memcg->css))
+	while (memcg && !vswap_count_here(&memcg->vswap.refusals.nr, nr, &sum))
 		memcg = parent_mem_cgroup(memcg);
-	if (memcg) {
-		atomic_long_add(nr, &memcg->vswap.refusals.nr);
+	if (memcg)
 		mod_memcg_state(memcg, MEMCG_VSWAP_REFUSED, nr);
-	}
 	rcu_read_unlock();
-}
-
-static void vswap_move_count(atomic_long_t *from, atomic_long_t *to)
-{
-	long nr = atomic_long_xchg(from, 0);
-
-	if (nr)
-		atomic_long_add(nr, to);
 }
 
 /**
@@ -614,18 +615,16 @@ static void vswap_move_count(atomic_long_t *from, atomic_long_t *to)
 void vswap_memcg_offline(struct mem_cgroup *memcg)
 {
 	struct mem_cgroup *parent = parent_mem_cgroup(memcg);
-	long nr;
 
 	if (!parent)
 		return;
-	vswap_move_count(&memcg->vswap.refusals.nr, &parent->vswap.refusals.nr);
-	vswap_move_count(&memcg->vswap.tables, &parent->vswap.tables);
+	atomic_long_add(atomic_long_xchg(&memcg->vswap.tables, 0), &parent->vswap.tables);
 	/* Flights hold a reference. */
 	VM_WARN_ON_ONCE(!mem_cgroup_online(memcg) &&
 			atomic_long_read(&memcg->vswap.in_flight));
-	nr = atomic_long_xchg(&memcg->vswap.zswapped, VSWAP_GONE);
-	if (nr > VSWAP_GONE / 2)
-		vswap_count_zswapped(parent, nr);
+	atomic_long_add(vswap_hand_over(&memcg->vswap.refusals.nr),
+			&parent->vswap.refusals.nr);
+	vswap_count_zswapped(parent, vswap_hand_over(&memcg->vswap.zswapped));
 }
 
 /**

@@ -34,11 +34,12 @@ struct vswap_batch {
 	/* It was not cached; later: it was offered to reclaim. */
 	DECLARE_BITMAP(read, VSWAP_EVACUATE_BATCH);
 	unsigned int nr;
+	unsigned long strays;	/* kept since memory is gone */
 	struct swap_io_ctx ctx;
 };
 
 #define VSWAP_MEMORY_SHORT	16	/* no more should be kept in what is left */
-#define VSWAP_MEMORY_GONE	64	/* the OOM killer may come soon */
+#define VSWAP_MEMORY_GONE	64	/* strays may take an eighth of it */
 
 /* Is less than that part of memory left? */
 static bool vswap_memory_is(unsigned int part)
@@ -157,8 +158,8 @@ static unsigned int vswap_batch_store(struct vswap_batch *batch)
 
 /*
  * Did a good part of what was offered stay in memory, now that all writing has
- * ended? A few pages that are in use do not mean that there is no room, as long
- * as memory is left for them.
+ * ended? A few pages that are in use do not mean that there is no room, until
+ * they have taken much of the last memory.
  */
 static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 {
@@ -182,8 +183,12 @@ static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 		kept += folio_test_dirty(folio);
 		folio_put(folio);
 	}
-	return kept > bitmap_weight(batch->read, nr) / 8 ||
-	       (kept && vswap_memory_is(VSWAP_MEMORY_GONE));
+	if (kept > bitmap_weight(batch->read, nr) / 8)
+		return true;
+	batch->strays += kept;
+	if (!vswap_memory_is(VSWAP_MEMORY_GONE))
+		batch->strays = 0;
+	return batch->strays > totalram_pages() / VSWAP_MEMORY_GONE / 8;
 }
 
 static int vswap_batch_evacuate(struct vswap_batch *batch,

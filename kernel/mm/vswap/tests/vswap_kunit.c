@@ -1236,17 +1236,21 @@ static void group_counters(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_long_read(zswapped), were_zswapped + 7);
 
 	/*
-	 * From then on its count is far below zero. What all slots of the largest
-	 * space add to it, or take away, does not bring it near another meaning.
+	 * From then on its counts are far below zero. What all slots of the largest
+	 * space add to them, or take away, does not bring them near another meaning.
 	 */
 	memcg->css.flags = 0;
 	gone = atomic_long_read(&group->zswapped);
 	KUNIT_EXPECT_EQ(test, gone, LONG_MIN / 2);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&group->refusals.nr), gone);
 	for (i = 0; i < 2; i++) {
 		atomic_long_add(i ? INT_MAX : -INT_MAX, &group->zswapped);
+		atomic_long_add(i ? INT_MAX : -INT_MAX, &group->refusals.nr);
 		vswap_memcg_offline(memcg);
 		KUNIT_EXPECT_EQ(test, atomic_long_read(&group->zswapped), gone);
 		KUNIT_EXPECT_EQ(test, atomic_long_read(zswapped), were_zswapped + 7);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(&group->refusals.nr), gone);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(refused), were_refused - 3);
 	}
 	atomic_long_sub(7, zswapped);
 	atomic_long_add(3, refused);
