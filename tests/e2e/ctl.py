@@ -11,7 +11,8 @@ PROGRAM = Path(__file__).resolve().parents[2] / "tools/bin/vswapctl"
 PYTHON = f"{sys.executable} -B"  # the one that runs the tests: it has what top needs
 
 # said NAME COMMAND...: its output, errors and exit code are kept. filled SIZE: a process of group a has so much,
-# and waits; verified: it checks it all.
+# and waits; verified: it checks it all. on_device SIZE, before that: the memory of another process is swapped out
+# without zswap. While a slow device writes, reclaim goes on to all that there is.
 PRELUDE = f"""
 ctl() {{ python3 {PROGRAM} "$@"; }}
 said() {{ n=$1; shift; "$@" > $RESULTS/$n.out 2> $RESULTS/$n.err; echo $? > $RESULTS/$n.code; }}
@@ -22,7 +23,14 @@ filled() {{
   while [ ! -e /run/ready ] && kill -0 $load; do sleep 0.1; done
   pid=$(tail -n 1 $CG/a/cgroup.procs)
 }}
-verified() {{ touch /run/go; wait $load; }}
+on_device() {{
+  echo N > $Z/enabled; group a
+  in_group a swapcheck --size $1 --text 40 --random 0 --ready-file /run/first --wait-file /run/go --passes 1 \\
+    --json > $RESULTS/first.json & first=$!
+  while [ ! -e /run/first ] && kill -0 $first; do sleep 0.1; done
+  echo $1 > $CG/a/memory.reclaim; echo Y > $Z/enabled
+}}
+verified() {{ touch /run/go; wait $load ${{first:-}}; }}
 """
 
 
