@@ -147,14 +147,17 @@ wait; echo $n > $RESULTS/rounds; grep -E 'zswp|pswp' /proc/vmstat > $RESULTS/vms
 
 
 @both
-def test_swapoff_and_zswap_change_under_load(boot_guest: Boot, kernel: str, flavour: str) -> None:
+def test_swapoff_and_zswap_change_under_load(
+    boot_guest: Boot, kernel: str, flavour: str, pytestconfig: pytest.Config
+) -> None:
     result = boot_guest(
         RACE, kernel=kernel, flavour=flavour, cpus=2, swap="file:64M", pool_percent=2, timeout=120.0
     )
     assert answer(result, "a.json")["verified"] is True, (result.files["a.json"], result.oom_kills)
     events = fields(result, "vmstat")
     assert number(result, "rounds") >= 2 and result.swapoff_error is None
-    assert min(events[name] for name in ("zswpout", "zswpin", "pswpout", "zswpwb")) > 20, events
+    enough = 20 if pytestconfig.getoption("--on") else 100  # with the checkers on, QEMU comes to a third
+    assert min(events[name] for name in ("zswpout", "zswpin", "pswpout", "zswpwb")) > enough, events
 
 
 @both

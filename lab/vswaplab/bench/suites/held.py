@@ -89,12 +89,13 @@ class LeftOver(Suite):
         return f"""
 {_GROUPED}
 {_hold("grouped", self.working_set(room))}
+kept() {{ awk '/^(in)?active_anon/ {{ kept += $2 }} END {{ print kept }}' $group/memory.stat; }}
 for try in $(seq {RECLAIM_TRIES}); do
-  awk '/^(in)?active_anon/ {{ kept += $2 }} END {{ exit (kept > {KEPT}) }}' $group/memory.stat && break
+  [ $(kept) -gt {KEPT} ] || break
   echo 4M > $group/memory.reclaim
 done 2>/dev/null
 echo 1 > /proc/sys/vm/drop_caches; cat /proc/sys/vm/stat_refresh
-awk '/^(in)?active_anon/ {{ kept += $2 }} END {{ print kept }}' $group/memory.stat > $RESULTS/kept
+kept > $RESULTS/kept
 cat /proc/meminfo > $RESULTS/meminfo; cat /proc/zoneinfo > $RESULTS/zoneinfo
 {_RELEASE}"""
 
