@@ -60,3 +60,16 @@ def test_a_newer_result_takes_the_place_of_the_older(tmp_path: Path) -> None:
     file.write_text('[{"tests": "e2e"}]')
     with pytest.raises(UsageError, match="no list of outcomes"):
         outcomes.read(file)
+
+
+def test_a_suite_is_summed_and_reasons_are_given_once() -> None:
+    rows = [
+        outcomes.Outcome("mm", setup, 900, both, 0, lost, "0123456789ab", date, {"b": "is slow"})
+        for setup, both, lost, date in (
+            ("auto, none", 900, {}, "2026-11-23"),
+            ("never, none", 899, {"a": ""}, "2026-11-24"),
+        )
+    ]
+    assert outcomes.summed(rows) == ("mm: 1,799 of 1,800 in 2 set-ups", 1, "0123456789ab", "2026-11-24")
+    assert outcomes.summed(rows[:1])[0] == "mm: 900 of 900 in 1 set-up"
+    assert outcomes.reasons(rows) == [("mm", "b", "is slow")]

@@ -234,12 +234,13 @@ def test_a_class_shows_its_records(tmp_path: Path) -> None:
     assert "| no record |" in rows["Security"] and "| no record |" in rows["All tests"]
     assert "| 201 tests | 1 min 00 s | 5,000 | 1 | 0 | 0123456789ab | 2026-11-23 |" in rows["x86-64"]
     assert "| 2 guests of trials | 2 min 00 s | 2,000 | 0 | 1 |" in rows["Stress"]
-    assert "| mm, auto, none: 39 of 40 | - | - | 1 | 0 | 0123456789ab | 2026-11-24 |" in rows["Tests of others"]
+    assert "| mm: 39 of 40 in 1 set-up | - | - | 1 | 0 | 0123456789ab | 2026-11-24 |" in rows["Tests of others"]
     assert "| 1 neighbours | - | - | 1 | 0 | 0123456789ab | 2026-11-25 |" in rows["Isolation"]
     assert "| 91.2 % of `mm/vswap/`, 89.0 % of edited lines |" in rows["Coverage"]
     assert "2,900,000 states searched" in text and "Together: 1,234 failslab faults." in text
     assert "| changes, x86_64, kcsan | 1 | 1 min 00 s | 0 | 1,000 | 0 | 3 |" in text
-    assert "| 40 | 39 (not: c: z (as meant)) | 1 | a: x (is slow); b: y |" in text
+    assert "| 40 | 39 (not: c: z (as meant)) | 1 | 2 |" in text
+    assert "* mm: a: x (is slow)\n* mm: b: y\n" in text
     assert "| zswap | zeroes | 100 | 100 | 100 | 100 | 111 | 100 | 1.00 | 1.11 | 1.00 | no |" in text
     assert "| 80.0 % | 4-5 | 32 bits only |" in text and "| 90.0 % | 9 | not given |" in text
     assert "## Other runs of tests" in text and "| `-k bytes tests/e2e` |" in text  # it is not the whole suite
@@ -267,8 +268,12 @@ def test_what_belongs_to_a_class() -> None:
 
 @pytest.mark.parametrize(
     ("ours", "good"),
-    [((95.0, 105.0, 9.0), True),
-     ((89.0, 90.0, 9.0), False), ((100.0, 111.0, 9.0), False), ((None, 1.0, 9.0), False)],
+    [
+        ((95.0, 105.0, 9.0), True),
+        ((89.0, 90.0, 9.0), False),
+        ((100.0, 111.0, 9.0), False),
+        ((None, 1.0, 9.0), False),
+    ],
 )
 def test_within_ten_percent(ours: Figures, good: bool) -> None:
     assert Beside("zswap", "zeroes", (100.0, 100.0, 100.0), ours).good is good

@@ -2,7 +2,7 @@
 """What tests that others wrote came to, on mainline and with virtual swap: docs/reliability/suites.json."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -36,6 +36,19 @@ def read(path: Path) -> list[Outcome]:
         return [Outcome(**fields) for fields in json.loads(path.read_text())] if path.exists() else []
     except (ValueError, TypeError) as error:
         raise UsageError(f"{path} is no list of outcomes: {error}") from error
+
+
+def summed(rows: Sequence[Outcome]) -> tuple[str, int, str, str]:
+    """What one suite came to on one kernel, how many tests virtual swap lost, the kernel, and the newest date."""
+    setups = f"{len(rows)} set-up{'' if len(rows) == 1 else 's'}"
+    passed = f"{sum(row.both for row in rows):,} of {sum(row.mainline for row in rows):,}"
+    lost = sum(len(row.lost) for row in rows)
+    return f"{rows[0].suite}: {passed} in {setups}", lost, rows[0].kernel, max(row.date for row in rows)
+
+
+def reasons(rows: Sequence[Outcome]) -> list[tuple[str, str, str]]:
+    """The tests that fail on mainline: suite, name and reason, each once."""
+    return sorted({(row.suite, name, why) for row in rows for name, why in row.failed.items()})
 
 
 def add(path: Path, found: Outcome) -> None:

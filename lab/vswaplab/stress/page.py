@@ -66,8 +66,10 @@ class Special:
     def figures(self, name: str) -> list[tuple[str, int, str, str]]:
         """What ran, how much of it failed, kernel and date."""
         if name == "suites":
-            tests = ((row, f"{row.suite}, {row.setup}: {row.both} of {row.mainline}") for row in self.suites)
-            return [(text, len(row.lost), row.kernel, row.date) for row, text in tests]
+            parts = sorted({(row.suite, row.kernel) for row in self.suites})
+            return [
+                outcomes.summed([row for row in self.suites if (row.suite, row.kernel) == part]) for part in parts
+            ]
         if name == "coverage" and (found := self.coverage):
             text = f"{found['own_percent']:.1f} % of `mm/vswap/`, {found['edited_percent']:.1f} % of edited lines"
             return [(text, 0, found["kernel"], found["date"])]
@@ -174,6 +176,7 @@ def page(root: Path) -> str:
         ],
         bad=[record for record in found if record.problems],
         suites=suites,
+        reasons=outcomes.reasons(suites),
         coverage=special.coverage,
         isolation=special.isolation,
         defects=defects,
