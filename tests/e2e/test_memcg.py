@@ -141,6 +141,55 @@ def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(boot_guest: B
     assert parent == 0 and group > 16 * 1024
 
 
+# The pages are written in p/c, and are on the device when that goes. Their process is in q, and waits.
+LEFT_ON_DEVICE = """
+cat > /run/owner.py <<'EOF'
+import mmap, os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, content, page_out
+PAGES, CG = 1024, os.environ["CG"]
+def enter(group): open(f"{{CG}}/{{group}}/cgroup.procs", "w").write(str(os.getpid()))
+memory = mmap.mmap(-1, PAGES * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+enter("p/c")
+for page in range(PAGES):
+    memory[page * PAGE:(page + 1) * PAGE] = content(page)
+page_out(memory, PAGES * PAGE)
+enter("q")
+os.rmdir(f"{{CG}}/p/c")
+open("/run/ready", "w").close(); sys.stdin.read()
+for page in range(PAGES):
+    assert memory[page * PAGE:(page + 1) * PAGE] == content(page)
+EOF
+echo always > $V/mode; mkfifo /run/end
+group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c; group q; group s
+CG=$CG python3 /run/owner.py < /run/end & pid=$!
+exec 9> /run/end
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.2; done
+n=0  # until they are on the device alone
+while [ $n -lt 30 ] && [ $(cat $CG/p/memory.current) -gt 1000000 ]; do
+  echo 8M > $CG/p/memory.reclaim; sleep 0.1; n=$((n+1))
+done 2> /dev/null
+echo $(cat $CG/p/memory.current) $(cat $V/physical) > $RESULTS/before
+in_group s swapoff $(device); echo $? > $RESULTS/swapoff
+sleep 0.3; echo $(cat $CG/p/memory.current) $(cat $CG/s/memory.current) > $RESULTS/after
+exec 9>&-; wait $pid; echo $? > $RESULTS/code
+verify > $RESULTS/verify
+"""
+
+
+def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(boot_guest: Boot) -> None:
+    """They are charged to its parent, as the rest of what it left, not to who runs swapoff."""
+    result = boot_guest(
+        LEFT_ON_DEVICE.format(here=Path(__file__).parent), swap="file:64M", zswap=False
+    )  # fmt: skip
+    zeroes = {name: number(result, name) for name in ("code", "swapoff", "verify")}
+    assert not any(zeroes.values()), (zeroes, result.output)
+    before, physical = map(int, result.files["before"].split())
+    parent, caller = map(int, result.files["after"].split())
+    assert physical >= 1000 and before < MIB
+    assert parent >= 1000 * 4096 and caller < MIB, result.files["after"]
+
+
 def test_v1_memsw_stays_balanced(boot_guest: Boot) -> None:
     """Each swapped page is charged once, and nothing is charged when all is freed."""
     result = boot_guest(

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, nothing_is_left
+from tests.e2e.common import MIB, Boot, answer, nothing_is_left, number
 
 SECONDS = 60.0  # until the first kill, on a loaded machine; alone it takes a tenth of that
 
@@ -66,3 +66,30 @@ def test_what_does_not_compress_stays_and_the_rest_goes(boot_guest: Boot) -> Non
     )  # fmt: skip
     assert result.exit_code == 0 and result.oom_kills == []
     assert result.peak.slots_used > 10000 and nothing_is_left(result)
+
+
+SCORES = """
+swapcheck --size 300M --ratio 3 --passes 1 --ready-file /run/ready --wait-file /run/go --json > $RESULTS/out.json &
+pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+worker=$(pgrep -P $pid || echo $pid)
+for adj in 0 -900 1000; do
+  echo $adj > /proc/$worker/oom_score_adj; echo $adj $(cat /proc/$worker/oom_score) >> $RESULTS/scores
+done
+echo 0 > /proc/$worker/oom_score_adj; grep VmSwap /proc/$worker/status > $RESULTS/swapped
+touch /run/go; wait $pid; echo $? > $RESULTS/code
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_scores_stay_in_their_range_without_a_device(boot_guest: Boot) -> None:
+    """A process of twice the memory, most of it in zswap: its score is at most 2000, and its adjustment counts.
+
+    Swap entries are part of a score, so what they name has to be part of what the score is relative to.
+    """
+    result = boot_guest(SCORES, flavour="release", mem_bytes=160 * MIB, pool_percent=80)
+    assert number(result, "code") == 0 and answer(result, "out.json")["verified"] is True
+    assert int(result.files["swapped"].split()[1]) > 160 * 1024
+    scores = {int(adj): int(score) for adj, score in map(str.split, result.files["scores"].splitlines())}
+    # With all there is, a process has (1000 + 1000 + adjustment) * 2 / 3.
+    assert 1000 < scores[0] <= 1334 and scores[-900] <= 734 and 1667 < scores[1000] <= 2000, scores

@@ -6,6 +6,7 @@ group may have, so memory.max has to.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -150,3 +151,54 @@ keep freed $CG/a/memory.stat
     assert 17 * used <= swapped["vswap_tables"] <= swapped["kernel"]
     assert numbers(result, "root")["vswap_tables"] >= swapped["vswap_tables"]
     assert freed["vswap_tables"] == 0
+
+
+# In turn, a page of b goes out and stays out, and 8 pages of a do, which come back in the next turn. So most
+# slots are allocated for a, and most of those that are in use in the end are b's.
+COMES_BACK = """
+cat > /run/turns.py <<'EOF'
+import mmap, os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, content, page_out
+STAY, BACK = 4096, 8
+def enter(group): open(os.environ["CG"] + "/" + group + "/cgroup.procs", "w").write(str(os.getpid()))
+def fill(memory, page, number): memory[page * PAGE:(page + 1) * PAGE] = content(number)
+go, gone = os.pipe(), os.pipe()
+if not os.fork():
+    enter("a"); os.close(go[1])
+    memory = mmap.mmap(-1, BACK * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    while os.read(go[0], 1):
+        for page in range(BACK): fill(memory, page, page)
+        memory.madvise(21)
+        os.write(gone[1], b"x")
+    os._exit(any(memory[page * PAGE:(page + 1) * PAGE] != content(page) for page in range(BACK)))
+enter("b")
+memory = mmap.mmap(-1, STAY * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(STAY):
+    fill(memory, page, page); memory.madvise(21, page * PAGE, PAGE)
+    os.write(go[1], b"x"); os.read(gone[0], 1)
+open("/run/ready", "w").close(); sys.stdin.read()
+os.close(go[1])
+assert all(memory[page * PAGE:(page + 1) * PAGE] == content(page) for page in range(STAY))
+assert os.wait()[1] == 0
+EOF
+group a; group b; mkfifo /run/end
+CG=$CG python3 /run/turns.py < /run/end & pid=$!
+exec 9> /run/end
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.2; done
+sleep 2.5; keep used $V/slots_used; keep a $CG/a/memory.stat; keep b $CG/b/memory.stat; verify > $RESULTS/verify
+exec 9>&-; wait $pid; echo $? > $RESULTS/code
+settle; keep freed $CG/b/memory.stat
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_who_comes_back_does_not_pay_for_who_stays(boot_guest: Boot) -> None:
+    """Tables are charged to those that have the slots, not to those whose pages happen to begin the clusters."""
+    result = boot_guest(COMES_BACK.format(here=Path(__file__).parent))
+    assert number(result, "code") == 0 and number(result, "verify") == 0, result.output
+    cluster, used = 512 * 18, number(result, "used")
+    tables = {name: numbers(result, name)["vswap_tables"] for name in ("a", "b", "freed")}
+    assert 4096 <= used <= 4096 + 500
+    assert tables["a"] <= 2 * cluster and tables["b"] >= 17 * used - 2 * cluster, tables
+    assert tables["freed"] == 0

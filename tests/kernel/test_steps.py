@@ -20,7 +20,7 @@ CONDITIONAL = {"mm/vswap/sysfs.c uses vswap_verify of mm/vswap/verify.c"}
 
 
 def texts(overlay: Overlay) -> dict[str, str]:
-    """The sources in mm/ that the series has touched; the unit tests come last and use what there is."""
+    """The sources in mm/ that the series touches; the unit tests come last and use what there is."""
     return {
         name: content.data.decode()
         for name, content in overlay.items()
@@ -30,12 +30,13 @@ def texts(overlay: Overlay) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def steps() -> list[tuple[str, dict[str, str]]]:
-    """Subject and sources of each step."""
+    """Subject of each step, and the sources as they are then: those that a later one edits as in the base."""
     source = linux.cached(paths.cache_dir() / "source")
     if source is None:
         pytest.skip("no kernel source in the cache")
     line = stored.line(stored.ours(), linux.pristine(source))
-    return [(step.subject, texts(mails.at(line, number))) for number, step in enumerate(line.steps)]
+    base = texts(line.base)
+    return [(step.subject, {**base, **texts(mails.at(line, number))}) for number, step in enumerate(line.steps)]
 
 
 def test_no_step_uses_what_comes_later(steps: list[tuple[str, dict[str, str]]]) -> None:

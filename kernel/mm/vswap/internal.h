@@ -108,6 +108,18 @@ enum vswap_mode {
 	VSWAP_ALWAYS,
 };
 
+static inline bool vswap_want_memcg_table(void)
+{
+	return IS_ENABLED(CONFIG_MEMCG) && !mem_cgroup_disabled();
+}
+
+/* What a cluster in use costs, besides its header, in bytes. */
+static inline size_t vswap_table_bytes(void)
+{
+	return 2 * sizeof(struct swap_table) +
+	       (vswap_want_memcg_table() ? sizeof(struct swap_memcg_table) : 0);
+}
+
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
 long vswap_slots_left(struct mem_cgroup *memcg);
@@ -125,7 +137,6 @@ void vswap_kick_grow(void);
 /* tables.c */
 extern unsigned int vswap_reserve_target, vswap_nr_reserve;
 
-size_t vswap_table_bytes(void);
 void vswap_tables_init(void);
 void vswap_reserve_fill(void);
 
@@ -169,10 +180,10 @@ void vswap_zswap_free(const unsigned long *words, unsigned int nr,
 
 /* memcg.c */
 
-/* Each cluster remembers, of one in 64, whose data it has had. */
-static inline unsigned long vswap_owner_bit(unsigned short id)
+/* Each cluster remembers, of one in 32, whose data it has had. */
+static inline u32 vswap_owner_bit(unsigned short id)
 {
-	return BIT(id % BITS_PER_LONG);
+	return 1U << (id % 32);
 }
 
 /* How many of @nr slots from @off on, of a locked cluster, have one owner? */
@@ -190,7 +201,7 @@ static inline unsigned int vswap_owner_run(struct swap_cluster_info *ci,
 /* Asks whether slots are of a group, or of one below that is gone. */
 struct vswap_owner_filter {
 	struct mem_cgroup *memcg;	/* NULL: all slots are */
-	unsigned long bits;		/* of clusters that may have some */
+	u32 bits;			/* of clusters that may have some */
 	unsigned short id;		/* what was asked last */
 	bool matches;
 };
@@ -210,6 +221,8 @@ void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
 void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio);
 bool vswap_memcg_owns(struct folio *folio);
 bool vswap_memcg_may_own(unsigned short id);
+bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci);
+struct mem_cgroup *vswap_charge_to_heir(swp_entry_t entry);
 struct mem_cgroup *vswap_memcg_get(unsigned short id);
 void vswap_memcg_put(struct mem_cgroup *memcg);
 int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
@@ -258,6 +271,16 @@ static inline bool vswap_memcg_owns(struct folio *folio)
 static inline bool vswap_memcg_may_own(unsigned short id)
 {
 	return true;
+}
+
+static inline bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
+{
+	return true;
+}
+
+static inline struct mem_cgroup *vswap_charge_to_heir(swp_entry_t entry)
+{
+	return NULL;
 }
 
 static inline struct mem_cgroup *vswap_memcg_get(unsigned short id)
@@ -326,7 +349,7 @@ static inline void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size) { 
 static inline void vswap_filter_init(struct vswap_owner_filter *filter,
 				     struct mem_cgroup *memcg)
 {
-	*filter = (struct vswap_owner_filter){ .bits = ~0UL };
+	*filter = (struct vswap_owner_filter){ .bits = ~0U };
 }
 
 static inline bool __vswap_filter_matches(struct vswap_owner_filter *filter,

@@ -5,12 +5,15 @@
  * A virtual slot records its owner and is not charged. A slot of a device
  * behind it is charged to memory.swap when it is taken, compressed data to
  * memory.zswap as without virtual swap, and the tables of a cluster as kernel
- * memory to the group for which the cluster came into use.
+ * memory to one group: the one for which the cluster came into use, until others
+ * have most of the slots there. Otherwise a group that swaps in and out all the
+ * time, and so begins most clusters, would pay for the slots of those that stay.
  */
 #include <linux/blk-cgroup.h>
 #include <linux/memcontrol.h>
 #include <linux/mm_inline.h>
 #include <linux/page_counter.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 
 #include "../memcontrol-v1.h"
@@ -33,7 +36,37 @@ struct mem_cgroup *vswap_charge_to(struct folio *folio)
 }
 
 /**
- * vswap_charge_end - undo vswap_charge_to()
+ * vswap_charge_to_heir - have a page charged to who owns its slot now
+ * @entry: the virtual slot, which the page is to be read from
+ *
+ * Without a task that needs the page, the parent of a group that is gone is the
+ * one that has the rest of its pages.
+ *
+ * Return: what vswap_charge_end() wants.
+ */
+struct mem_cgroup *vswap_charge_to_heir(swp_entry_t entry)
+{
+	struct mem_cgroup *memcg = NULL;
+	struct swap_cluster_info *ci;
+	unsigned short id = 0;
+
+	if (!mem_cgroup_disabled()) {
+		ci = swap_cluster_lock(vswap_si, swp_offset(entry));
+		if (ci->memcg_table)
+			id = __swap_cgroup_get(ci, swp_cluster_offset(entry));
+		swap_cluster_unlock(ci);
+
+		rcu_read_lock();
+		memcg = mem_cgroup_from_private_id(id);
+		while (memcg && !css_tryget_online(&memcg->css))
+			memcg = parent_mem_cgroup(memcg);
+		rcu_read_unlock();
+	}
+	return set_active_memcg(memcg);
+}
+
+/**
+ * vswap_charge_end - undo vswap_charge_to() or vswap_charge_to_heir()
  * @old: what it returned
  */
 void vswap_charge_end(struct mem_cgroup *old)
@@ -51,6 +84,15 @@ static void vswap_count_tables(struct obj_cgroup *objcg, int bytes)
 	mod_memcg_state(memcg, MEMCG_VSWAP_TABLES, bytes);
 	atomic_long_add(bytes, &memcg->vswap.tables);
 	rcu_read_unlock();
+}
+
+static bool vswap_charge_objcg(struct obj_cgroup *objcg, size_t bytes, gfp_t gfp)
+{
+	if (obj_cgroup_charge(objcg, gfp, bytes))
+		return false;
+	obj_cgroup_get(objcg);
+	vswap_count_tables(objcg, bytes);
+	return true;
 }
 
 /**
@@ -71,11 +113,7 @@ bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp)
 		*objcg = NULL;
 		return true;
 	}
-	if (obj_cgroup_charge(*objcg, gfp, bytes))
-		return false;
-	obj_cgroup_get(*objcg);
-	vswap_count_tables(*objcg, bytes);
-	return true;
+	return vswap_charge_objcg(*objcg, bytes, gfp);
 }
 
 /**
@@ -95,6 +133,98 @@ void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 static bool vswap_memcg_is_v2(void)
 {
 	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
+}
+
+/*
+ * Bytes have to be uncharged from the objcg that they were charged to, because
+ * it rounds them to pages. This objcg stays with the group until the group is
+ * freed, and passes its charges on to the parent.
+ */
+static struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
+{
+	return memcg->nodeinfo[first_node(node_possible_map)]->orig_objcg;
+}
+
+/*
+ * The owner of a slot picked at random pays for the tables of a cluster from now
+ * on, so that each group pays for about as much as it uses. As when data is swapped
+ * out, that goes over a limit. @ci is locked.
+ */
+static void vswap_change_payer(struct swap_cluster_info *ci)
+{
+	unsigned int i, flags, start = get_random_u32_below(SWAPFILE_CLUSTER);
+	const unsigned short *ids = ci->memcg_table->id;
+	struct obj_cgroup *objcg = NULL;
+	unsigned short payer = 0, nr = 0;
+	struct mem_cgroup *memcg;
+
+	for (i = 0; i < SWAPFILE_CLUSTER && !payer; i++)
+		payer = ids[(start + i) % SWAPFILE_CLUSTER];
+	if (!payer || payer == ci->payer)
+		return;
+	for (i = 0; i < SWAPFILE_CLUSTER; i++)
+		nr += ids[i] == payer;
+	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
+	ci->payer = payer;
+	ci->payer_slots = nr;
+
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(payer);
+	if (memcg && memcg_kmem_online())
+		objcg = vswap_memcg_objcg(memcg);
+	flags = memalloc_noreclaim_save();
+	if (objcg && (obj_cgroup_is_root(objcg) ||
+		      !vswap_charge_objcg(objcg, vswap_table_bytes(), GFP_NOWAIT)))
+		objcg = NULL;
+	memalloc_noreclaim_restore(flags);
+	rcu_read_unlock();
+	ci->objcg = objcg;
+}
+
+/* Slots of @id have come to a locked cluster; the first ones are the payer's. */
+static void vswap_add_slots(struct swap_cluster_info *ci, unsigned short id,
+			    unsigned int nr)
+{
+	if (!ci->payer_slots)
+		ci->payer = id;
+	if (ci->payer == id)
+		ci->payer_slots += nr;
+}
+
+/*
+ * Slots of @id have gone from a locked cluster. If the payer has less than a
+ * quarter of what is left, it changes; each time that the payer's part has halved,
+ * not for each slot, because it takes a look at the whole cluster.
+ */
+static void vswap_sub_slots(struct swap_cluster_info *ci, unsigned short id,
+			    unsigned int nr)
+{
+	unsigned int had = ci->payer_slots, has = had - nr;
+
+	if (ci->payer != id)
+		return;
+	VM_WARN_ON_ONCE(had < nr);
+	ci->payer_slots = has;
+	if (fls(has) != fls(had) && 4 * has < ci->count)
+		vswap_change_payer(ci);
+}
+
+/**
+ * vswap_memcg_payer_is_right - does a cluster say who pays for its tables?
+ * @ci: the cluster, in use and locked
+ *
+ * Return: false if the payer has another number of slots. With memsw slots
+ * get their owners later, and the payer stays.
+ */
+bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
+{
+	unsigned int i, nr = 0;
+
+	if (mem_cgroup_disabled() || do_memsw_account())
+		return true;
+	for (i = 0; i < SWAPFILE_CLUSTER; i++)
+		nr += ci->memcg_table->id[i] == ci->payer;
+	return !ci->payer || nr == ci->payer_slots;
 }
 
 /* Slots */
@@ -122,6 +252,7 @@ void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio)
 	memcg = mem_cgroup_private_id_get_online(obj_cgroup_memcg(objcg), nr);
 	__swap_cgroup_set(ci, swp_cluster_offset(folio->swap), nr,
 			  mem_cgroup_private_id(memcg));
+	vswap_add_slots(ci, mem_cgroup_private_id(memcg), nr);
 	rcu_read_unlock();
 }
 
@@ -162,13 +293,15 @@ bool vswap_memcg_may_own(unsigned short id)
 
 /**
  * vswap_put_owner - virtual slots have no owner any longer
+ * @ci: their cluster, locked
  * @id: cgroup id of the owner
  * @nr: the number of slots
  *
  * With memsw the charge of the page is returned, which every entry has.
  * Otherwise only slots of a device behind virtual ones were charged.
  */
-void vswap_put_owner(unsigned short id, unsigned int nr)
+void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
+		     unsigned int nr)
 {
 	struct mem_cgroup *memcg;
 
@@ -178,6 +311,7 @@ void vswap_put_owner(unsigned short id, unsigned int nr)
 		__mem_cgroup_uncharge_swap(id, nr);
 		return;
 	}
+	vswap_sub_slots(ci, id, nr);
 	rcu_read_lock();
 	memcg = mem_cgroup_from_private_id(id);
 	if (memcg)
@@ -472,16 +606,6 @@ static void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
 		vswap_tell_shrinker(memcg);
 }
 
-/*
- * Bytes have to be uncharged from the objcg that they were charged to, because
- * it rounds them to pages. This objcg stays with the group until the group is
- * freed, and passes its charges on to the parent.
- */
-static struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
-{
-	return memcg->nodeinfo[first_node(node_possible_map)]->orig_objcg;
-}
-
 /**
  * vswap_memcg_charge_zswap - charge for compressed data of a page
  * @memcg: from vswap_memcg_owner()
@@ -555,7 +679,7 @@ bool __vswap_will_have_room(struct mem_cgroup *memcg)
  */
 void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg)
 {
-	*filter = (struct vswap_owner_filter){ .bits = ~0UL };
+	*filter = (struct vswap_owner_filter){ .bits = ~0U };
 	if (!memcg || !vswap_memcg_is_v2() || mem_cgroup_kmem_disabled())
 		return;
 	filter->memcg = memcg;
@@ -618,6 +742,9 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
 
 	if (!parent)
 		return;
+	/* Nobody could change the limit on its data any more. The parent's holds. */
+	if (vswap_memcg_is_v2())
+		page_counter_set_max(&memcg->swap, PAGE_COUNTER_MAX);
 	atomic_long_add(atomic_long_xchg(&memcg->vswap.tables, 0), &parent->vswap.tables);
 	/* Flights hold a reference. */
 	VM_WARN_ON_ONCE(!mem_cgroup_online(memcg) &&
@@ -727,6 +854,13 @@ unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon)
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
 	return max(atomic_long_read(&memcg->vswap.tables), 0L) >> PAGE_SHIFT;
+}
+
+/* See vswap_memcg_pages(): from what the group is charged for. */
+unsigned long __vswap_memcg_pages(struct mem_cgroup *memcg)
+{
+	return memcg_page_state(memcg, MEMCG_VSWAP_TABLES) / vswap_table_bytes() *
+	       SWAPFILE_CLUSTER;
 }
 
 #else /* !CONFIG_MEMCG */

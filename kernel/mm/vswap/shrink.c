@@ -72,8 +72,8 @@ static unsigned int vswap_pick(unsigned int slot, unsigned int nr,
 
 	/* Since the last time, an id may have been freed and got by another group. */
 	filter->id = 0;
-	/* Descendants that are gone still have limits of their own. */
-	victims->of_a_group = filter->bits != ~0UL;
+	/* A limit that keeps one page of a group from a device keeps them all. */
+	victims->of_a_group = filter->memcg;
 	victims->nr = 0;
 	spin_lock(&ci->lock);
 	for (; ci->backing && nr; nr--, off++, slot++) {
@@ -108,7 +108,6 @@ static bool vswap_write_victims(const struct vswap_victims *victims,
 		err = vswap_writeback(victims->word[i],
 				      swp_entry(vswap_type, victims->slot[i]));
 		if (!err) {
-			zswap_written_back_pages++;
 			(*written)++;
 			continue;
 		}

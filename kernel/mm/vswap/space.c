@@ -92,6 +92,14 @@ bool vswap_space_is_full(void)
 	       vswap_counted(VSWAP_NR_USED) + SWAPFILE_CLUSTER > vswap_slots_max();
 }
 
+/* See vswap_space_is_short(). */
+bool __vswap_space_is_short(void)
+{
+	/* This is cheap to know, and rare. */
+	return unlikely(2 * READ_ONCE(vswap_space.nr_pages) > vswap_space.max_pages) &&
+	       2 * vswap_counted(VSWAP_NR_USED) > vswap_slots_max();
+}
+
 static void vswap_add_clusters(unsigned int first, unsigned int end)
 {
 	struct swap_cluster_info *ci;

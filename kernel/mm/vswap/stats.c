@@ -78,6 +78,14 @@ unsigned long vswap_nr_contiguous(void)
 	return nr;
 }
 
+/* See vswap_pages(). */
+unsigned long __vswap_pages(void)
+{
+	long nr = vswap_counted(VSWAP_NR_USED) - vswap_counted(VSWAP_NR_PHYSICAL);
+
+	return max(nr, 0L);
+}
+
 /**
  * __vswap_account_alloc - account for virtual slots that were allocated
  * @ci: their cluster, locked

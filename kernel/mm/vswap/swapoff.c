@@ -49,9 +49,14 @@ static bool vswap_memory_is(unsigned int part)
 
 static struct folio *vswap_alloc_folio(swp_entry_t entry, gfp_t gfp)
 {
-	return swap_cache_alloc_folio(entry, gfp, BIT(0), NULL,
-				      get_task_policy(current),
-				      NO_INTERLEAVE_INDEX);
+	struct mem_cgroup *old = vswap_charge_to_heir(entry);
+	struct folio *folio;
+
+	folio = swap_cache_alloc_folio(entry, gfp, BIT(0), NULL,
+				       get_task_policy(current),
+				       NO_INTERLEAVE_INDEX);
+	vswap_charge_end(old);
+	return folio;
 }
 
 /* Add the folio at virtual slot @entry; have it read unless it is cached. */

@@ -36,22 +36,6 @@ unsigned int vswap_reserve_target __ro_after_init;
 /* Where a swap table is not a page; see vswap_alloc_array(). */
 static struct kmem_cache *vswap_backing_cachep __ro_after_init;
 
-static bool vswap_want_memcg_table(void)
-{
-	return IS_ENABLED(CONFIG_MEMCG) && !mem_cgroup_disabled();
-}
-
-/**
- * vswap_table_bytes - what a cluster in use costs, besides its header
- *
- * Return: bytes.
- */
-size_t vswap_table_bytes(void)
-{
-	return 2 * sizeof(struct swap_table) +
-	       (vswap_want_memcg_table() ? sizeof(struct swap_memcg_table) : 0);
-}
-
 enum vswap_piece {
 	VSWAP_PIECE_TABLE,
 	VSWAP_PIECE_BACKING,
@@ -318,6 +302,7 @@ void __vswap_cluster_depopulate(struct swap_cluster_info *ci)
 	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
 	ci->objcg = NULL;
 	ci->owners = 0;
+	ci->payer_slots = 0;
 	atomic_long_dec(&vswap_tables_used);
 
 	if (!vswap_reserve_put(&t))

@@ -31,7 +31,7 @@ static void vswap_verify_zswap(struct vswap_census *c, unsigned long slot,
 	vswap_check(c, vswap_zswap_is_sane(word), "slot %lx: data at %lx", slot, word);
 	/* With memsw, a slot gets its owner later; then nothing asks for this. */
 	vswap_check(c, vswap_memcg_may_own(0) || ci->owners & vswap_owner_bit(id),
-		    "slot %lx: owner %u is not in %lx", slot, id, ci->owners);
+		    "slot %lx: owner %u is not in %x", slot, id, ci->owners);
 }
 
 /* Does the reverse map say the same about a slot that is backed by a device? */
@@ -128,6 +128,9 @@ static void vswap_verify_cluster(struct vswap_census *c, unsigned int idx)
 	used = c->counted[VSWAP_NR_USED] - used;
 	vswap_check(c, used == ci->count, "cluster %u: %lu slots used, %u counted",
 		    idx, used, ci->count);
+	vswap_check(c, vswap_memcg_payer_is_right(ci),
+		    "cluster %u: id %u pays, of which not %u slots are", idx,
+		    ci->payer, ci->payer_slots);
 unlock:
 	spin_unlock(&ci->lock);
 }

@@ -165,6 +165,32 @@ static inline int vswap_evacuate(struct swap_info_struct *si)
 	return vswap_never_used() ? 0 : __vswap_evacuate(si);
 }
 
+/* space.c: the virtual device */
+bool __vswap_space_is_short(void);
+
+/* Is more than half of the slots in use that there may be at most? */
+static inline bool vswap_space_is_short(void)
+{
+	return !vswap_never_used() && __vswap_space_is_short();
+}
+
+#ifdef CONFIG_SWAP
+/* Should slots of @si that only the swap cache uses be freed? */
+static inline bool swap_frees_cached(struct swap_info_struct *si)
+{
+	return swap_is_virtual(si) ? vswap_space_is_short() : vm_swap_full();
+}
+#endif
+
+/* stats.c: counters */
+unsigned long __vswap_pages(void);
+
+/* How many pages are swapped out without being on a device, more or less? */
+static inline unsigned long vswap_pages(void)
+{
+	return vswap_never_used() ? 0 : __vswap_pages();
+}
+
 /* tables.c: what belongs to a cluster */
 bool __is_vswap_cluster(const struct swap_cluster_info *ci);
 int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp);
@@ -220,13 +246,22 @@ static inline gfp_t vswap_gfp_nowarn(void)
 
 /* memcg.c: charges and limits */
 #if defined(CONFIG_VSWAP) && defined(CONFIG_MEMCG)
-void vswap_put_owner(unsigned short id, unsigned int nr);
+void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
+		     unsigned int nr);
 struct mem_cgroup *vswap_charge_to(struct folio *folio);
 void vswap_charge_end(struct mem_cgroup *old);
 bool __vswap_will_have_room(struct mem_cgroup *memcg);
 void vswap_memcg_offline(struct mem_cgroup *memcg);
+unsigned long __vswap_memcg_pages(struct mem_cgroup *memcg);
+
+/* The same as vswap_pages(), for a group, with what it has on devices. */
+static inline unsigned long vswap_memcg_pages(struct mem_cgroup *memcg)
+{
+	return vswap_never_used() ? 0 : __vswap_memcg_pages(memcg);
+}
 #else
-static inline void vswap_put_owner(unsigned short id, unsigned int nr) { }
+static inline void vswap_put_owner(struct swap_cluster_info *ci,
+				   unsigned short id, unsigned int nr) { }
 
 static inline struct mem_cgroup *vswap_charge_to(struct folio *folio)
 {
@@ -240,6 +275,10 @@ static inline bool __vswap_will_have_room(struct mem_cgroup *memcg)
 }
 
 static inline void vswap_memcg_offline(struct mem_cgroup *memcg) { }
+static inline unsigned long vswap_memcg_pages(struct mem_cgroup *memcg)
+{
+	return 0;
+}
 #endif
 
 /*
@@ -251,12 +290,13 @@ static inline bool vswap_will_have_room(swp_entry_t entry, struct mem_cgroup *me
 	return is_vswap_entry(entry) && __vswap_will_have_room(memcg);
 }
 
-/* Slots of @si are free and have no owner any more. @id is not 0. */
+/* Slots of @ci, locked, are free and have no owner any more. @id is not 0. */
 static inline void swap_put_owner(struct swap_info_struct *si,
+				  struct swap_cluster_info *ci,
 				  unsigned short id, unsigned int nr)
 {
 	if (swap_is_virtual(si))
-		vswap_put_owner(id, nr);
+		vswap_put_owner(ci, id, nr);
 	else
 		mem_cgroup_uncharge_swap(id, nr);
 }

@@ -463,6 +463,7 @@ static unsigned long vswap_land(struct vswap_flight *flight, bool failed)
 		vswap_give_slot_back(flight);
 		return 0;
 	}
+	zswap_written_back_pages++;
 	count_vm_event(ZSWPWB);
 	vswap_memcg_event(flight->memcg, ZSWPWB);
 	return word;

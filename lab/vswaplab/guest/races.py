@@ -22,7 +22,7 @@ _ENTRY = re.compile(r"asm_|(?:__)?do_softirq|handle_softirqs")
 _OURS = re.compile(
     r".*vswap"
     r"|(?:slots_used|slots_max|zero|zswap|physical|cached|refused|metadata_bytes|free_contiguous)_show$|mode_(?:show|store)$"
-    r"|swap_(?:is_virtual|put_owner|iocb_entry|slot_flags|frees_early|stable_writes)$|swp_tb_is_rmap$"
+    r"|swap_(?:is_virtual|put_owner|iocb_entry|slot_flags|frees_early|frees_cached|stable_writes)$|swp_tb_is_rmap$"
 )
 
 
