@@ -202,3 +202,42 @@ def test_who_comes_back_does_not_pay_for_who_stays(boot_guest: Boot) -> None:
     assert 4096 <= used <= 4096 + 500
     assert tables["a"] <= 2 * cluster and tables["b"] >= 17 * used - 2 * cluster, tables
     assert tables["freed"] == 0
+
+
+# Slots of several groups next to each other: those of a and b go at once, those of c stay for now. Clusters are
+# begun for a, whichever end is swapped out first.
+NEIGHBOURS = """
+cat > /run/neighbours.py <<'EOF'
+import mmap, os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, content
+def enter(group): open(os.environ["CG"] + "/" + group + "/cgroup.procs", "w").write(str(os.getpid()))
+def violations(): return int(open("/sys/kernel/debug/vswap/verify").read())
+PARTS = [("a", 0, 20), ("b", 20, 220), ("c", 220, 680), ("b", 680, 880), ("a", 880, 900)]
+memory = mmap.mmap(-1, 900 * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+found = 0
+for turn in range(12):
+    for group, first, end in PARTS:
+        enter(group)
+        for page in range(first, end): memory[page * PAGE:(page + 1) * PAGE] = content(page + turn)
+    memory.madvise(21)
+    memory.madvise(4, 0, 220 * PAGE); memory.madvise(4, 680 * PAGE, 220 * PAGE)
+    found += violations()
+    assert all(memory[page * PAGE:(page + 1) * PAGE] == content(page + turn) for page in range(220, 680))
+    memory.madvise(4)
+print(found)
+EOF
+for name in a b c; do group $name; done
+CG=$CG python3 /run/neighbours.py > $RESULTS/violations; echo $? > $RESULTS/code
+grep vswap_alloc /proc/vmstat > $RESULTS/slots; settle
+for name in a b c; do keep $name $CG/$name/memory.stat; done
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_slots_of_several_groups_are_freed_at_once(boot_guest: Boot) -> None:
+    """Who pays is decided when all of them are gone, by the slots that are left."""
+    result = boot_guest(NEIGHBOURS.format(here=Path(__file__).parent))
+    assert number(result, "code") == 0, result.output
+    assert number(result, "violations") == 0 and numbers(result, "slots")["vswap_alloc"] > 12 * 850
+    assert all(numbers(result, name)["vswap_tables"] == 0 for name in "abc")

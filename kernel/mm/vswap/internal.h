@@ -219,6 +219,7 @@ static inline unsigned long vswap_locked(unsigned long locked, long all, long an
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
 void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio);
+void vswap_update_payer(struct swap_cluster_info *ci);
 bool vswap_memcg_owns(struct folio *folio);
 bool vswap_memcg_may_own(unsigned short id);
 bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci);
@@ -262,6 +263,8 @@ static inline void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 
 static inline void vswap_set_owner(struct swap_cluster_info *ci,
 				   struct folio *folio) { }
+
+static inline void vswap_update_payer(struct swap_cluster_info *ci) { }
 
 static inline bool vswap_memcg_owns(struct folio *folio)
 {

@@ -152,14 +152,15 @@ static struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
  */
 static void vswap_change_payer(struct swap_cluster_info *ci)
 {
-	unsigned int i, flags, start = get_random_u32_below(SWAPFILE_CLUSTER);
+	unsigned int i, flags, skip = get_random_u32_below(ci->count);
 	const unsigned short *ids = ci->memcg_table->id;
 	struct obj_cgroup *objcg = NULL;
 	unsigned short payer = 0, nr = 0;
 	struct mem_cgroup *memcg;
 
 	for (i = 0; i < SWAPFILE_CLUSTER && !payer; i++)
-		payer = ids[(start + i) % SWAPFILE_CLUSTER];
+		if (ids[i] && !skip--)
+			payer = ids[i];
 	if (!payer || payer == ci->payer)
 		return;
 	for (i = 0; i < SWAPFILE_CLUSTER; i++)
@@ -191,6 +192,9 @@ static void vswap_add_slots(struct swap_cluster_info *ci, unsigned short id,
 		ci->payer_slots += nr;
 }
 
+/* In payer_slots while slots are freed: the payer is to be changed. */
+#define VSWAP_PAYER_DUE	BIT(15)
+
 /*
  * Slots of @id have gone from a locked cluster. If the payer has less than a
  * quarter of what is left, it changes; each time that the payer's part has halved,
@@ -199,13 +203,26 @@ static void vswap_add_slots(struct swap_cluster_info *ci, unsigned short id,
 static void vswap_sub_slots(struct swap_cluster_info *ci, unsigned short id,
 			    unsigned int nr)
 {
-	unsigned int had = ci->payer_slots, has = had - nr;
+	unsigned int had = ci->payer_slots & ~VSWAP_PAYER_DUE, has = had - nr;
 
 	if (ci->payer != id)
 		return;
 	VM_WARN_ON_ONCE(had < nr);
-	ci->payer_slots = has;
+	ci->payer_slots -= nr;
 	if (fls(has) != fls(had) && 4 * has < ci->count)
+		ci->payer_slots |= VSWAP_PAYER_DUE;
+}
+
+/**
+ * vswap_update_payer - slots were freed: does another group pay now?
+ * @ci: their cluster, locked; no slot that is free has an owner
+ */
+void vswap_update_payer(struct swap_cluster_info *ci)
+{
+	if (likely(!(ci->payer_slots & VSWAP_PAYER_DUE)))
+		return;
+	ci->payer_slots &= ~VSWAP_PAYER_DUE;
+	if (ci->count)
 		vswap_change_payer(ci);
 }
 
@@ -854,13 +871,6 @@ unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon)
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
 	return max(atomic_long_read(&memcg->vswap.tables), 0L) >> PAGE_SHIFT;
-}
-
-/* See vswap_memcg_pages(): from what the group is charged for. */
-unsigned long __vswap_memcg_pages(struct mem_cgroup *memcg)
-{
-	return memcg_page_state(memcg, MEMCG_VSWAP_TABLES) / vswap_table_bytes() *
-	       SWAPFILE_CLUSTER;
 }
 
 #else /* !CONFIG_MEMCG */

@@ -112,6 +112,7 @@ void __vswap_account_free(unsigned long offset, unsigned int nr)
 {
 	unsigned int i;
 
+	vswap_update_payer(__swap_entry_to_cluster(swp_entry(vswap_type, offset)));
 	for (i = 0; i < nr; i++)
 		arch_swap_invalidate_page(vswap_type, offset + i);
 	vswap_count(VSWAP_NR_USED, -(long)nr);
