@@ -35,6 +35,7 @@ DIFFERS: dict[str, str] = {  # function: why
     "alloc_swap_scan_cluster": REQUEST,
     "folio_alloc_swap": REQUEST,
     "isolate_lock_cluster": "a fix: a cluster that was used meanwhile, by an outdated hint, is given up",
+    "relocate_cluster": "a fix: an empty cluster without a table is left alone: it may be getting one",
     "shmem_swapin_folio": "a fix: shmem_replace_folio(), compiled into it, passes the dirty bit on",
     "swap_cluster_alloc_table": "a fix: the table of ids is there before the table that makes the cluster usable",
     "swap_reclaim_full_clusters": "what is only cached is asked, and freed, by a function of its own",

@@ -36,4 +36,13 @@ struct vswap_group {
 	unsigned int hand;
 };
 
+#ifdef CONFIG_VSWAP
+unsigned long vswap_pages(void);
+#else
+static inline unsigned long vswap_pages(void)
+{
+	return 0;
+}
+#endif
+
 #endif /* _LINUX_VSWAP_H */

@@ -78,11 +78,20 @@ unsigned long vswap_nr_contiguous(void)
 	return nr;
 }
 
-/* See vswap_pages(). */
-unsigned long __vswap_pages(void)
+/**
+ * vswap_pages - how many pages are swapped out without being on a device?
+ *
+ * Context: Any.
+ * Return: their number, more or less; the size of the swap space has to be added
+ * to it where something is relative to all that may be swapped out.
+ */
+unsigned long vswap_pages(void)
 {
-	long nr = vswap_counted(VSWAP_NR_USED) - vswap_counted(VSWAP_NR_PHYSICAL);
+	long nr;
 
+	if (vswap_never_used())
+		return 0;
+	nr = vswap_counted(VSWAP_NR_USED) - vswap_counted(VSWAP_NR_PHYSICAL);
 	return max(nr, 0L);
 }
 

@@ -182,15 +182,6 @@ static inline bool swap_frees_cached(struct swap_info_struct *si)
 }
 #endif
 
-/* stats.c: counters */
-unsigned long __vswap_pages(void);
-
-/* How many pages are swapped out without being on a device, more or less? */
-static inline unsigned long vswap_pages(void)
-{
-	return vswap_never_used() ? 0 : __vswap_pages();
-}
-
 /* tables.c: what belongs to a cluster */
 bool __is_vswap_cluster(const struct swap_cluster_info *ci);
 int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp);
@@ -253,7 +244,7 @@ void vswap_charge_end(struct mem_cgroup *old);
 bool __vswap_will_have_room(struct mem_cgroup *memcg);
 void vswap_memcg_offline(struct mem_cgroup *memcg);
 
-/* The same for a group, but for pages of zeroes. */
+/* The same as vswap_pages() for a group, without pages of zeroes. */
 static inline unsigned long vswap_memcg_pages(struct mem_cgroup *memcg)
 {
 	return vswap_never_used() ? 0 : memcg_page_state(memcg, MEMCG_ZSWAPPED);
