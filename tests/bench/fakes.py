@@ -55,7 +55,9 @@ def ended(files: Mapping[str, str], **fields: Any) -> GuestResult:
 class Guests:
     """Stands for boot(): good rounds of usemem, faster on vswap; remembers what it was asked for."""
 
-    def __init__(self, interrupt_after: int | None = None, interrupt: BaseException | None = None) -> None:
+    def __init__(
+        self, interrupt_after: int | None = None, interrupt: BaseException | None = None
+    ) -> None:
         self.specs: list[GuestSpec] = []
         self._left = interrupt_after
         self._interrupt = interrupt or KeyboardInterrupt()

@@ -148,7 +148,7 @@ def browser() -> Iterator[Page]:
     to_child, from_us = os.pipe()
     from_child, to_us = from_ends = os.pipe()
     # Chromium reads descriptor 3 and writes to 4.
-    shell = f'exec 3<&{to_child} 4>&{to_us}; exec "$@"'
+    shell = f"exec 3<&{to_child} 4>&{to_us}; exec \"$@\""
     with tempfile.TemporaryDirectory(prefix="vswap-browser-", ignore_cleanup_errors=True) as directory:
         argv = ["bash", "-c", shell, "bash", name, *FLAGS[:-1], f"--user-data-dir={directory}/profile", FLAGS[-1]]
         process = subprocess.Popen(

@@ -18,7 +18,9 @@ from typing import Any
 TRACING = Path("/sys/kernel/tracing")
 KILOBYTES = 12_000  # of each CPU's buffer
 SWITCH, WAKEUP, THROTTLED = "sched/sched_switch", "sched/sched_wakeup", "vmscan/mm_vmscan_throttled"
-RECLAIM = [f"vmscan/mm_vmscan_{kind}_reclaim_{edge}" for kind in ("direct", "memcg") for edge in ("begin", "end")]
+RECLAIM = [
+    f"vmscan/mm_vmscan_{kind}_reclaim_{edge}" for kind in ("direct", "memcg") for edge in ("begin", "end")
+]
 _LINE = re.compile(r"-(\d+)\s+\[\d+\] .{4,6} +(\d+\.\d+): (\w+): (.*)")
 _SWITCH = re.compile(r"prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> .*next_pid=(\d+)")
 _WAKEUP = re.compile(r"pid=(\d+) prio=")

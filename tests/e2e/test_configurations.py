@@ -84,7 +84,9 @@ def test_bytes(boot_guest: Boot, arch: str, flavour: str, swap: str, pool: int) 
 
 @pytest.mark.parametrize("mode", ["auto", "always", "never"])
 def test_swapoff(boot_guest: Boot, arch: str, flavour: str, mode: str) -> None:
-    result = boot_guest(SWAPOFF.format(mode=mode), **machine(arch, flavour), swap="file:256M", pool_percent=10)
+    result = boot_guest(
+        SWAPOFF.format(mode=mode), **machine(arch, flavour), swap="file:256M", pool_percent=10
+    )
     assert number(result, "used") > 0 and number(result, "code") == 0
     assert answer(result, "swapoff.json")["verified"] is True
     assert nothing_is_left(result), result.files["left"]

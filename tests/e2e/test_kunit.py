@@ -32,7 +32,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("arch", ARCHES)
-def test_all_cases_pass(boot_guest: Boot, record_property: Callable[[str, object], None], arch: str) -> None:
+def test_all_cases_pass(
+    boot_guest: Boot, record_property: Callable[[str, object], None], arch: str
+) -> None:
     arguments = ["kunit.autorun=1", "kunit.filter_glob=vswap*"]
     result = boot_guest("true", arch=arch, cpus=2, extra_cmdline=arguments, timeout=900.0)
     cases = ktap.parse(result.console, buildtree.source_tree("vswap").path)

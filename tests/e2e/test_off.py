@@ -54,13 +54,8 @@ def test_zswap_compiled_out(tmp_path: Path) -> None:
     assert [options.get(f"CONFIG_{name}", "n") for name in ("SWAP", "ZSWAP", "VSWAP")] == ["y", "n", "n"]
     result = boot(
         GuestSpec(
-            kernel=built,
-            script=f"PATH={workloads.build()}:$PATH\n" + script(SWAPS),
-            mem_bytes=96 * MIB,
-            cpus=2,
-            swap="file:256M",
-            zswap=False,
-            leak_pause=0,
+            kernel=built, script=f"PATH={workloads.build()}:$PATH\n" + script(SWAPS), mem_bytes=96 * MIB, cpus=2,
+            swap="file:256M", zswap=False, leak_pause=0,
         )  # fmt: skip
     )
     assert result.clean, f"{result.splats} {result.error}\n{result.console[-2000:]}"

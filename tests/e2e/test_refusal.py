@@ -347,7 +347,9 @@ done; done
 @pytest.mark.kernel("vswap", "x86_64", "release")
 def test_refused_pages_cost_no_time_in_the_long_run(boot_guest: Boot) -> None:
     """As little as if they were locked. The guest's clock counts instructions: no other load disturbs."""
-    result = boot_guest(STEADY, arch="x86_64", flavour="release", icount=True, mem_bytes=256 * MIB, timeout=3000.0)
+    result = boot_guest(
+        STEADY, arch="x86_64", flavour="release", icount=True, mem_bytes=256 * MIB, timeout=3000.0
+    )
     assert "failed" not in result.files and result.oom_kills == []
     spent = {lock: sorted(map(int, result.files[lock].split())) for lock in ("locked", "refused")}
     assert all(len(times) == 7 for times in spent.values())

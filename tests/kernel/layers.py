@@ -56,9 +56,9 @@ def _declarations(code: str) -> Iterator[str]:
         if depth or match[0] in "()":
             continue
         # The brace of a type or of an initialiser is followed by a semicolon.
-        if match[0] == "}" and code[match.end() :].lstrip()[:1] == ";":
+        if match[0] == "}" and code[match.end():].lstrip()[:1] == ";":
             continue
-        yield code[start : match.end()].strip()
+        yield code[start:match.end()].strip()
         start = match.end()
 
 
@@ -69,7 +69,7 @@ def _head(declaration: str) -> str:
 def _function(head: str) -> str | None:
     """The function that is declared; None for a variable and for a macro's use."""
     match = re.match(r"[^(]*?(\w+)\s*\(", head)
-    return match[1] if match and head[: match.start(1)].strip() else None
+    return match[1] if match and head[:match.start(1)].strip() else None
 
 
 def _symbols(code: str) -> Iterator[str]:
@@ -87,9 +87,8 @@ def _symbols(code: str) -> Iterator[str]:
             yield function
         elif "(" not in head:
             for name in head.split(","):
-                names = [
-                    word for word in IDENTIFIER.findall(re.sub(r"\[.*?\]", "", name)) if not word.startswith("__")
-                ]
+                names = [word for word in IDENTIFIER.findall(re.sub(r"\[.*?\]", "", name))
+                         if not word.startswith("__")]
                 if names:
                     yield names[-1]
 
@@ -165,7 +164,9 @@ def early(step: Mapping[str, str], last: Mapping[str, str], directory: str) -> s
     defined = {symbol for name in step if name.endswith(".c") for symbol in symbols(step[name])}
     later = owners.keys() - defined
     code = {name: _code(text) for name, text in step.items() if name.startswith(directory)}
-    return {Use(name, symbol, owners[symbol]) for name, words in named(code).items() for symbol in words & later}
+    return {
+        Use(name, symbol, owners[symbol]) for name, words in named(code).items() for symbol in words & later
+    }
 
 
 def upward(directory: Path) -> list[Use]:

@@ -58,22 +58,13 @@ def test_the_graph_is_found(sources: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "code", "use"),
     [
-        (
-            "space.c",
-            "void f(void)\n{\n\tvswap_set_mode(VSWAP_AUTO);\n}\n",
-            "space.c uses vswap_set_mode of policy.c",
-        ),
-        (
-            "stats.c",
-            "int f(struct swap_info_struct *si)\n{\n\treturn vswap_evacuate(si);\n}\n",
-            "stats.c uses __vswap_evacuate of swapoff.c",
-        ),
+        ("space.c", "void f(void)\n{\n\tvswap_set_mode(VSWAP_AUTO);\n}\n",
+         "space.c uses vswap_set_mode of policy.c"),
+        ("stats.c", "int f(struct swap_info_struct *si)\n{\n\treturn vswap_evacuate(si);\n}\n",
+         "stats.c uses __vswap_evacuate of swapoff.c"),
         ("tables.c", "static DECLARE_WORK(work, vswap_grow_work);\n", "tables.c uses vswap_grow_work of policy.c"),
-        (
-            "memcg.c",
-            "#ifdef NEVER\nstatic long f(void)\n{\n\treturn vswap_refusals.nr.counter;\n}\n#endif\n",
-            "memcg.c uses vswap_refusals of refuse.c",
-        ),
+        ("memcg.c", "#ifdef NEVER\nstatic long f(void)\n{\n\treturn vswap_refusals.nr.counter;\n}\n#endif\n",
+         "memcg.c uses vswap_refusals of refuse.c"),
     ],
 )
 def test_an_upward_use_is_found(copy: Path, file: str, code: str, use: str) -> None:

@@ -65,7 +65,9 @@ def test_model_has_all_tags(tags: dict[str, int]) -> None:
     assert mask and int(mask[1]) == 0xF << SHIFT
     defined = dict(re.findall(r"^#define ([A-Z]+)\s+(\d+)\b", text, re.MULTILINE))
     names = [name.removeprefix("VSWAP_") for name in tags]
-    assert {name: int(defined[name]) for name in names} == {name: tags[f"VSWAP_{name}"] << SHIFT for name in names}
+    assert {name: int(defined[name]) for name in names} == {
+        name: tags[f"VSWAP_{name}"] << SHIFT for name in names
+    }
 
 
 def test_a_tag_that_is_not_named(tmp_path: Path) -> None:

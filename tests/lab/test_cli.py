@@ -275,7 +275,6 @@ def test_bootstrap_elsewhere_names_commands(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("vswap: not a Debian system, and these commands are missing: gcc make")
 
-
 TREE = """
 import pytest
 @pytest.mark.kernel("vswap", "um", "debug")

@@ -115,7 +115,9 @@ def test_a_flavour_gets_what_it_asks_for(tmp_path: Path, arch: str, flavour: str
         ("i386", "64BIT", False),
     ],
 )
-def test_what_virtual_swap_needs(tmp_path: Path, ours: set[str], arch: str, without: str, offered: bool) -> None:
+def test_what_virtual_swap_needs(
+    tmp_path: Path, ours: set[str], arch: str, without: str, offered: bool
+) -> None:
     """zswap, which needs swap, and backing words of 64 bits: without them Kconfig leaves it out.
 
     Either way what is left compiles.

@@ -24,7 +24,9 @@ def _groups(found: Sequence[Case], together: bool) -> list[list[Case]]:
     return list(groups.values())
 
 
-def turns(found: Sequence[Case], kernels: Sequence[str], rounds: int, *, together: bool = False) -> Iterator[Turn]:
+def turns(
+    found: Sequence[Case], kernels: Sequence[str], rounds: int, *, together: bool = False
+) -> Iterator[Turn]:
     """Every guest in the order it runs: the kernels' order is reversed from round to round.
 
     With ``together`` set-ups take turns as kernels do, because they are compared as well. Of a suite whose

@@ -103,7 +103,9 @@ def rank(status: str) -> int:
     return _WORST.index(status) if status in _WORST else len(_WORST)
 
 
-def rows(cases: Sequence[Case], rounds: Mapping[Turn, Outcome], kernels: Sequence[str], warmup: int) -> list[Row]:
+def rows(
+    cases: Sequence[Case], rounds: Mapping[Turn, Outcome], kernels: Sequence[str], warmup: int
+) -> list[Row]:
     """Every row: every metric of every case, those without a single good round included.
 
     The first ``warmup`` rounds of each case are not counted.

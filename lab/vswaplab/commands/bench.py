@@ -217,7 +217,9 @@ def _plan(args: argparse.Namespace) -> Plan:
     return made
 
 
-def _against(made: Plan, complete: Sequence[Case], rounds: Mapping[Turn, Outcome]) -> dict[str, Any] | None:
+def _against(
+    made: Plan, complete: Sequence[Case], rounds: Mapping[Turn, Outcome]
+) -> dict[str, Any] | None:
     """The comparison with the reference, if one was asked for; without verdicts."""
     if not made.options.against:
         return None

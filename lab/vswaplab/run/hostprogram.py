@@ -49,7 +49,9 @@ def find_program(name: str, cwd: Path, search: str, own: Path, scratch: bool = F
     return path
 
 
-def script(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], own: Path, scratch: bool = False) -> str:
+def script(
+    argv: Sequence[str], cwd: Path, environ: Mapping[str, str], own: Path, scratch: bool = False
+) -> str:
     """Shell text that becomes the command, in the same directory and environment, $RESULTS and $SCRATCH added.
 
     ``scratch``: the guest has a scratch disk. Raises UsageError when the program is not there or the

@@ -112,7 +112,9 @@ class Redis2G(Redis):
     per_key = 1.0
     setups = ("zswap", "zram")
     pressures = ("global",)
-    postings = (Posting("swap table IV", ("zram",), "global", {"requests": (3_385_017, 3_433_309)}, "2026-05-17"),)
+    postings = (
+        Posting("swap table IV", ("zram",), "global", {"requests": (3_385_017, 3_433_309)}, "2026-05-17"),
+    )
 
 
 SUITES = (Redis(), RedisSaving(), Redis2G())
