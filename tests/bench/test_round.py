@@ -29,6 +29,7 @@ def test_a_good_round() -> None:
         (fakes.ended({}, exit_code=1, stderr="x\nwhy\n"), "failed", "why"),
         (fakes.ended({"failed": "no disk\n"}, exit_code=1), "failed", "no disk"),
         (fakes.ended({"failed": "no disk\n"}), "failed", "no disk"),
+        (fakes.ended({"failed": "no disk\n"}, stderr="x\nENOENT\n\n"), "failed", "no disk: ENOENT"),
         (fakes.ended(fakes.usemem_files(), splats=["WARNING: here"]), "failed", "WARNING: here"),
         (GuestResult(status="panic", splats=["Kernel panic - not syncing"]), "panic", "Kernel panic"),
         (GuestResult(status="timeout"), "timeout", "in time"),

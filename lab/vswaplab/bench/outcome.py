@@ -46,10 +46,10 @@ def _out_of_memory(result: GuestResult) -> bool:
 
 
 def _last_words(result: GuestResult) -> str:
-    if said := result.files.get("failed", "").strip():
-        return said
-    lines = [line for line in result.stderr.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else f"exit code {result.exit_code}"
+    """What the script says that failed, and the last line of what the program said."""
+    said = result.files.get("failed", "").strip()
+    last = next((line.strip() for line in reversed(result.stderr.splitlines()) if line.strip()), "")
+    return ": ".join(filter(None, (said, last))) or f"exit code {result.exit_code}"
 
 
 def _figures(suite: Suite, result: GuestResult) -> dict[str, float]:
