@@ -313,3 +313,13 @@ def test_on_moves_tests_of_user_mode_linux(tmp_path: Path) -> None:
 def test_on_takes_a_machine(tmp_path: Path, word: str) -> None:
     refused = collected(tmp_path, "--on", word)
     assert refused.returncode == 4 and f"'{word}': expected" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parallel"),
+    [([], True), (["tests/e2e", "-k", "edges"], True), (["--coverage", "DIR"], True), (["--coverage=DIR"], True),
+     (["-n0"], False), (["-n", "2"], False), (["--numprocesses=2"], False), (["--co"], False), (["-s"], False)],
+)  # fmt: skip
+def test_tests_run_side_by_side(arguments: list[str], parallel: bool) -> None:
+    """Unless the user has said how, or looks at one."""
+    assert bool(test.side_by_side(arguments)) == parallel

@@ -35,12 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 # Not a run of all tests side by side: the user looks at one, or has said how many at a time.
-ONE_AT_A_TIME = ("-n", "--numprocesses", "-s", "--pdb", "--collect-only", "--co", "--trace")
+ONE_AT_A_TIME = ("--numprocesses", "--pdb", "--collect-only", "--co", "--trace")
 
 
 def side_by_side(arguments: list[str]) -> list[str]:
     """What makes pytest run a test file on each CPU; nothing if the arguments speak against it."""
-    if any(argument.startswith(ONE_AT_A_TIME) for argument in arguments):
+    if any(
+        argument.startswith(("-n", "-s")) or argument.partition("=")[0] in ONE_AT_A_TIME for argument in arguments
+    ):
         return []
     return ["-n", "auto", "--maxprocesses", "4", "--dist", "loadscope"]
 
