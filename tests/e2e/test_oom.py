@@ -4,6 +4,7 @@
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer, nothing_is_left, number
+from tests.e2e.common import fields as numbers
 
 SECONDS = 60.0  # until the first kill, on a loaded machine; alone it takes a tenth of that
 
@@ -93,3 +94,42 @@ def test_scores_stay_in_their_range_without_a_device(boot_guest: Boot) -> None:
     scores = {int(adj): int(score) for adj, score in map(str.split, result.files["scores"].splitlines())}
     # With all there is, a process has (1000 + 1000 + adjustment) * 2 / 3.
     assert 1000 < scores[0] <= 1334 and scores[-900] <= 734 and 1667 < scores[1000] <= 2000, scores
+
+
+# a has most memory, b a high adjustment, and their group's limit is reached when all swap space that it may have
+# is in use. Its data in zswap is at entries of the device. Before, something else used virtual slots.
+AT_ENTRIES = """
+swapcheck --size 8M --passes 1 --ready-file /run/early --wait-file /run/end --text 40 & early=$!
+while [ ! -e /run/early ]; do sleep 0.1; done
+echo 4M > $CG/memory.reclaim; keep early $V/slots_used; touch /run/end; wait $early
+echo never > $V/mode
+group a; echo 24M > $CG/a/memory.max; echo 24M > $CG/a/memory.swap.max
+in_group a sh -c 'echo 700 > /proc/self/oom_score_adj; echo $$ > /run/b; exec sleep 1000' &
+while [ ! -s /run/b ]; do sleep 0.1; done; b=$(cat /run/b)
+in_group a swapcheck --size 100M --text 30 & a=$!
+i=0
+while grep -q '^oom_kill 0$' $CG/a/memory.events && [ $i -lt 600 ]; do
+  for pid in $(cat $CG/a/cgroup.procs); do [ $pid = $b ] || echo 0 > /proc/$pid/oom_score_adj; done
+  awk '/^zswapped / { print $2 / 4096 }' $CG/a/memory.stat >> $RESULTS/zswapped
+  sleep 0.02; i=$((i+1))
+done
+sleep 0.5; keep mode $V/mode
+grep -q "^$b$" $CG/a/cgroup.procs; echo $? > $RESULTS/b_is_gone
+grep oom_kill $CG/a/memory.events > $RESULTS/events
+kill -9 $a $b; wait
+settle
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_data_at_entries_of_devices_counts_once(boot_guest: Boot) -> None:
+    """An adjustment is relative to what a group may have, of which swap space with the data in zswap is a part.
+
+    a has 10000 pages or so, 700 of 1000 of what the group may have are 8600. With the data in zswap twice it
+    would be 12000, and b, which has nothing, would be killed.
+    """
+    result = boot_guest(AT_ENTRIES, flavour="release", mem_bytes=256 * MIB, swap="file:200M")
+    assert number(result, "early") > 0
+    assert max(map(float, result.files["zswapped"].split())) > 3000, result.files["zswapped"]
+    assert result.files["mode"].strip() == "never" and numbers(result, "events")["oom_kill"] == 1
+    assert number(result, "b_is_gone") == 0, result.console[-600:]

@@ -242,3 +242,107 @@ def test_slots_of_several_groups_are_freed_at_once(boot_guest: Boot) -> None:
     assert number(result, "code") == 0, result.output
     assert number(result, "violations") == 0 and numbers(result, "slots")["vswap_alloc"] > 12 * 850
     assert all(numbers(result, name)["vswap_tables"] == 0 for name in "abc")
+
+
+# A cluster has a few slots of p, in turn with 496 of n, which has many clusters and frees them. Then q comes,
+# whose pages take the free slots. n and p are groups of c; q is not.
+LEFT_BEHIND = """
+cat > /run/left.py <<'EOF'
+import mmap, os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, content, page_out
+V = "/sys/kernel/mm/vswap/"
+CG = os.environ["CG"] + "/"
+TURNS, MANY, FEW = 120, 496, 2
+def enter(group): open(CG + group + "/cgroup.procs", "w").write(str(os.getpid()))
+def tables(group):
+    return int(dict(line.split() for line in open(CG + group + "/memory.stat"))["vswap_tables"])
+def look(name):
+    open(os.environ["RESULTS"] + "/" + name, "w").write("".join(
+        f"{{group.replace('/', '_')}} {{tables(group)}}\\n" for group in ("c", "c/n", "c/p", "q")))
+def memory(pages): return mmap.mmap(-1, pages * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+def fill(memory, page, number): memory[page * PAGE:(page + 1) * PAGE] = content(number)
+def right(memory, pages):
+    return all(memory[page * PAGE:(page + 1) * PAGE] == content(page) for page in range(pages))
+os.sched_setaffinity(0, [0])
+many, few, late = memory(TURNS * MANY), memory(TURNS * FEW), memory(TURNS * 200)
+for turn in range(TURNS):
+    enter("c/n")
+    for page in range(turn * MANY, (turn + 1) * MANY): many[page * PAGE] = 0
+    many.madvise(21, turn * MANY * PAGE, MANY * PAGE)
+    enter("c/p")
+    for page in range(turn * FEW, (turn + 1) * FEW): fill(few, page, page)
+    few.madvise(21, turn * FEW * PAGE, FEW * PAGE)
+enter("q"); look("before")
+many.close(); look("after")
+for turn in range(TURNS):
+    for page in range(turn * 200, (turn + 1) * 200): fill(late, page, page)
+    late.madvise(21, turn * 200 * PAGE, 200 * PAGE)
+look("late")
+assert right(few, TURNS * FEW) and right(late, TURNS * 200)
+EOF
+group c; echo +memory > $CG/c/cgroup.subtree_control; mkdir $CG/c/n $CG/c/p; group q
+echo 1 > /proc/sys/vm/overcommit_memory
+CG=$CG RESULTS=$RESULTS python3 /run/left.py; echo $? > $RESULTS/code
+verify > $RESULTS/verify
+settle; keep freed $CG/c/memory.stat; keep q_freed $CG/q/memory.stat; keep events $CG/c/p/memory.events
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_a_neighbour_does_not_leave_its_tables_to_a_small_group(boot_guest: Boot) -> None:
+    """What is left of them is charged to the group that has both, and to another group when that one uses them."""
+    result = boot_guest(LEFT_BEHIND.format(here=Path(__file__).parent), cpus=1)
+    assert number(result, "code") == 0 and number(result, "verify") == 0, result.output
+    cluster = 512 * 18
+    before, after, late = (numbers(result, name) for name in ("before", "after", "late"))
+    assert before["c_n"] >= 110 * cluster and before["c_p"] <= 5 * cluster, before
+    # 240 slots, of 144 bytes on average: 4 clusters, by chance. All that is left are 40 or more, so their group
+    # has to pay: otherwise nothing limits what its groups take.
+    assert after["c"] >= 40 * cluster and after["c_n"] <= 5 * cluster, (before, after)
+    assert after["c_p"] <= 15 * cluster, (before, after)
+    assert late["q"] >= 17 * 120 * 200 - 15 * cluster and late["c_p"] <= 15 * cluster, (after, late)
+    assert numbers(result, "freed")["vswap_tables"] == numbers(result, "q_freed")["vswap_tables"] == 0
+
+
+# Each of three groups fills what the others leave, and leaves most of it: the payer of a cluster changes to a
+# group that has both, and back, while the other CPU does the same.
+TAKE_AND_LEAVE = """
+cat > /run/take.py <<'EOF'
+import mmap, os, random, sys, time
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, content
+group, pages, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+open(os.environ["CG"] + "/" + group + "/cgroup.procs", "w").write(str(os.getpid()))
+memory = mmap.mmap(-1, pages * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+rng, end, checked, turn = random.Random(seed), time.monotonic() + 12, 0, 0
+while time.monotonic() < end:
+    for page in range(pages): memory[page * PAGE:(page + 1) * PAGE] = content(page + turn)
+    memory.madvise(21)
+    some = rng.sample(range(pages // 32), 3)
+    for part in range(pages // 32):  # all but 3 runs of 32 pages go without being read
+        if part not in some: memory.madvise(4, part * 32 * PAGE, 32 * PAGE)
+    time.sleep(rng.random() / 50)
+    for part in some:
+        for page in range(part * 32, part * 32 + 32):
+            assert memory[page * PAGE:(page + 1) * PAGE] == content(page + turn)
+            checked += 1
+    turn += 1
+print(checked)
+EOF
+group c; echo +memory > $CG/c/cgroup.subtree_control; mkdir $CG/c/n $CG/c/p; group q
+i=0; pids=
+for group in c/n c/p q q c/n c/p; do
+  i=$((i+1)); CG=$CG python3 /run/take.py $group $((i * 320)) $i > $RESULTS/checked$i & pids="$pids $!"
+done
+code=0; for pid in $pids; do wait $pid || code=1; done; echo $code > $RESULTS/code
+verify > $RESULTS/verify; settle; keep c $CG/c/memory.stat; keep q $CG/q/memory.stat
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_groups_race_for_what_others_leave(boot_guest: Boot) -> None:
+    result = boot_guest(TAKE_AND_LEAVE.format(here=Path(__file__).parent), cpus=2)
+    assert number(result, "code") == 0 and number(result, "verify") == 0, result.output
+    assert all(number(result, f"checked{i}") > 500 for i in range(1, 7))
+    assert numbers(result, "c")["vswap_tables"] == numbers(result, "q")["vswap_tables"] == 0

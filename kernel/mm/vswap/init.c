@@ -19,21 +19,23 @@ static int __init vswap_init(void)
 	err = vswap_space_init(vswap_grow_work);
 	if (err)
 		goto err;
-	err = vswap_sysfs_init();
-	if (err)
-		goto err_space;
 	err = vswap_io_init();
 	if (err)
 		goto err_space;
 	err = vswap_device_init(&vswap_ops);
 	if (err)
-		goto err_space;
+		goto err_io;
+	/* Without the files, the mode stays what the boot parameter says. */
+	if (vswap_sysfs_init())
+		pr_err("no files in sysfs\n");
 	vswap_tables_init();
 	vswap_compressed_init();
 	vswap_kick_grow();
 	vswap_policy_changed();
 	return 0;
 
+err_io:
+	vswap_io_destroy();
 err_space:
 	vswap_space_destroy();
 err:

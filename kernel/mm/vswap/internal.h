@@ -392,6 +392,7 @@ static inline bool vswap_filter_matches(struct vswap_owner_filter *filter,
 extern const struct swap_ops vswap_ops;
 
 int vswap_io_init(void);
+void vswap_io_destroy(void);
 unsigned long vswap_word_flags(unsigned long word);
 bool vswap_slots_adjoin(swp_entry_t a, swp_entry_t b);
 

@@ -367,3 +367,13 @@ int __init vswap_io_init(void)
 						       sizeof(struct vswap_piece));
 	return vswap_piece_pool ? 0 : -ENOMEM;
 }
+
+/**
+ * vswap_io_destroy - undo vswap_io_init()
+ *
+ * The device has not been set up.
+ */
+void __init vswap_io_destroy(void)
+{
+	mempool_destroy(vswap_piece_pool);
+}

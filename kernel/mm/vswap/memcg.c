@@ -8,6 +8,7 @@
  * memory to one group: the one for which the cluster came into use, until others
  * have most of the slots there. Otherwise a group that swaps in and out all the
  * time, and so begins most clusters, would pay for the slots of those that stay.
+ * Nor must who stays pay for many slots that another group has freed.
  */
 #include <linux/blk-cgroup.h>
 #include <linux/memcontrol.h>
@@ -86,12 +87,19 @@ static void vswap_count_tables(struct obj_cgroup *objcg, int bytes)
 	rcu_read_unlock();
 }
 
-static bool vswap_charge_objcg(struct obj_cgroup *objcg, size_t bytes, gfp_t gfp)
+/* @objcg becomes NULL if it is not charged: only a limit is a failure. */
+static bool vswap_charge_objcg(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp)
 {
-	if (obj_cgroup_charge(objcg, gfp, bytes))
+	struct obj_cgroup *to = *objcg;
+
+	*objcg = NULL;
+	if (!memcg_kmem_online() || !to || obj_cgroup_is_root(to))
+		return true;
+	if (obj_cgroup_charge(to, gfp, bytes))
 		return false;
-	obj_cgroup_get(objcg);
-	vswap_count_tables(objcg, bytes);
+	obj_cgroup_get(to);
+	vswap_count_tables(to, bytes);
+	*objcg = to;
 	return true;
 }
 
@@ -105,15 +113,8 @@ static bool vswap_charge_objcg(struct obj_cgroup *objcg, size_t bytes, gfp_t gfp
  */
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp)
 {
-	*objcg = NULL;
-	if (!memcg_kmem_online())
-		return true;
-	*objcg = current_obj_cgroup();
-	if (!*objcg || obj_cgroup_is_root(*objcg)) {
-		*objcg = NULL;
-		return true;
-	}
-	return vswap_charge_objcg(*objcg, bytes, gfp);
+	*objcg = memcg_kmem_online() ? current_obj_cgroup() : NULL;
+	return vswap_charge_objcg(objcg, bytes, gfp);
 }
 
 /**
@@ -146,50 +147,98 @@ static struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
 }
 
 /*
- * The owner of a slot picked at random pays for the tables of a cluster from now
- * on, so that each group pays for about as much as it uses. As when data is swapped
- * out, that goes over a limit. @ci is locked.
+ * With fewer slots in use, most of a cluster is what another group has left behind,
+ * and an owner of slots there must not be charged for all of it each time.
  */
-static void vswap_change_payer(struct swap_cluster_info *ci)
-{
-	unsigned int i, flags, skip = get_random_u32_below(ci->count);
-	const unsigned short *ids = ci->memcg_table->id;
-	struct obj_cgroup *objcg = NULL;
-	unsigned short payer = 0, nr = 0;
-	struct mem_cgroup *memcg;
+#define VSWAP_PAYER_MIN	(SWAPFILE_CLUSTER / 8)
 
-	for (i = 0; i < SWAPFILE_CLUSTER && !payer; i++)
-		if (ids[i] && !skip--)
-			payer = ids[i];
-	if (!payer || payer == ci->payer)
-		return;
+/*
+ * Of a locked cluster; at random, so that each group pays for about as much as it
+ * uses. Return: 0 for nobody, as often as slots in use are missing.
+ */
+static unsigned short vswap_random_owner(struct swap_cluster_info *ci)
+{
+	unsigned int i, skip = get_random_u32_below(max(ci->count, VSWAP_PAYER_MIN));
+	const unsigned short *ids = ci->memcg_table->id;
+
 	for (i = 0; i < SWAPFILE_CLUSTER; i++)
-		nr += ids[i] == payer;
-	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
+		if (ids[i] && !skip--)
+			return ids[i];
+	return 0;
+}
+
+/* The closest group that has what @objcg, or NULL, was charged to, and @id. */
+static struct mem_cgroup *vswap_memcg_of_both(struct obj_cgroup *objcg,
+					      unsigned short id)
+{
+	struct mem_cgroup *memcg = mem_cgroup_from_private_id(id), *old;
+
+	if (!objcg)
+		return NULL;
+	old = obj_cgroup_memcg(objcg);
+	while (memcg && !mem_cgroup_is_descendant(old, memcg))
+		memcg = parent_mem_cgroup(memcg);
+	return memcg;
+}
+
+static unsigned short vswap_any_owner(struct swap_cluster_info *ci)
+{
+	unsigned int i;
+
+	for (i = 0; i < SWAPFILE_CLUSTER; i++)
+		if (ci->memcg_table->id[i])
+			return ci->memcg_table->id[i];
+	return 0;
+}
+
+/*
+ * The owner of some slots pays for the tables of a locked cluster from now on. As
+ * when data is swapped out, that goes over a limit. If nobody in it is to pay, the
+ * group that has both the old payer and another owner does: it had the charge
+ * before, unless that is the root.
+ */
+static void vswap_change_payer(struct swap_cluster_info *ci, unsigned short payer)
+{
+	struct mem_cgroup *memcg;
+	unsigned short nr = 0;
+	unsigned int i, flags;
+
+	if (payer == ci->payer)
+		return;
+	for (i = 0; payer && i < SWAPFILE_CLUSTER; i++)
+		nr += ci->memcg_table->id[i] == payer;
 	ci->payer = payer;
 	ci->payer_slots = nr;
 
 	rcu_read_lock();
-	memcg = mem_cgroup_from_private_id(payer);
-	if (memcg && memcg_kmem_online())
-		objcg = vswap_memcg_objcg(memcg);
+	if (payer)
+		memcg = mem_cgroup_from_private_id(payer);
+	else
+		memcg = vswap_memcg_of_both(ci->objcg, vswap_any_owner(ci));
+	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
+	ci->objcg = memcg ? vswap_memcg_objcg(memcg) : NULL;
 	flags = memalloc_noreclaim_save();
-	if (objcg && (obj_cgroup_is_root(objcg) ||
-		      !vswap_charge_objcg(objcg, vswap_table_bytes(), GFP_NOWAIT)))
-		objcg = NULL;
+	vswap_charge_objcg(&ci->objcg, vswap_table_bytes(), GFP_NOWAIT);
 	memalloc_noreclaim_restore(flags);
 	rcu_read_unlock();
-	ci->objcg = objcg;
 }
 
-/* Slots of @id have come to a locked cluster; the first ones are the payer's. */
+/*
+ * Slots of @id have come to a locked cluster. The payer is who begins it, or who
+ * fills it when it was nearly empty; far enough for the payer not to change again
+ * when the next slots are freed.
+ */
 static void vswap_add_slots(struct swap_cluster_info *ci, unsigned short id,
 			    unsigned int nr)
 {
-	if (!ci->payer_slots)
+	if (ci->count == nr) {
 		ci->payer = id;
-	if (ci->payer == id)
+		ci->payer_slots = nr;
+	} else if (ci->payer == id) {
 		ci->payer_slots += nr;
+	} else if (!ci->payer && ci->count >= 2 * VSWAP_PAYER_MIN) {
+		vswap_change_payer(ci, id);
+	}
 }
 
 /* In payer_slots while slots are freed: the payer is to be changed. */
@@ -223,7 +272,7 @@ void vswap_update_payer(struct swap_cluster_info *ci)
 		return;
 	ci->payer_slots &= ~VSWAP_PAYER_DUE;
 	if (ci->count)
-		vswap_change_payer(ci);
+		vswap_change_payer(ci, vswap_random_owner(ci));
 }
 
 /**
@@ -241,7 +290,7 @@ bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
 		return true;
 	for (i = 0; i < SWAPFILE_CLUSTER; i++)
 		nr += ci->memcg_table->id[i] == ci->payer;
-	return !ci->payer || nr == ci->payer_slots;
+	return ci->payer ? nr == ci->payer_slots : !ci->payer_slots;
 }
 
 /* Slots */
@@ -719,6 +768,31 @@ bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id
 	filter->id = id;
 	filter->matches = memcg == filter->memcg;
 	return filter->matches;
+}
+
+/**
+ * vswap_memcg_pages - how many pages of a group are in zswap at virtual slots?
+ * @memcg: the group; its children count
+ *
+ * zswap's statistics have data at entries of devices as well, which swap space
+ * has room for. Where zswap does not know groups, they do not.
+ *
+ * Context: Process context.
+ * Return: the number of pages.
+ */
+unsigned long vswap_memcg_pages(struct mem_cgroup *memcg)
+{
+	struct mem_cgroup *iter;
+	unsigned long nr = 0;
+
+	if (vswap_never_used())
+		return 0;
+	if (mem_cgroup_kmem_disabled())
+		return memcg_page_state(memcg, MEMCG_ZSWAPPED);
+	for (iter = mem_cgroup_iter(memcg, NULL, NULL); iter;
+	     iter = mem_cgroup_iter(memcg, iter, NULL))
+		nr += max(atomic_long_read(&iter->vswap.zswapped), 0L);
+	return nr;
 }
 
 /* Refused pages */

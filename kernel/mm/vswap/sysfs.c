@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Virtual swap: /sys/kernel/mm/vswap and /sys/kernel/debug/vswap.
+ * Virtual swap: /sys/kernel/mm/vswap.
  */
-#include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/kobject.h>
 #include <linux/mm.h>
@@ -100,22 +99,3 @@ int __init vswap_sysfs_init(void)
 		kobject_put(kobj);
 	return err;
 }
-
-#ifdef CONFIG_VSWAP_DEBUG
-static int vswap_verify_get(void *data, u64 *val)
-{
-	*val = vswap_verify();
-	return 0;
-}
-DEFINE_DEBUGFS_ATTRIBUTE(vswap_verify_fops, vswap_verify_get, NULL, "%llu\n");
-
-static int __init vswap_debugfs_init(void)
-{
-	if (vswap_si)
-		debugfs_create_file_unsafe("verify", 0400,
-					   debugfs_create_dir("vswap", NULL),
-					   NULL, &vswap_verify_fops);
-	return 0;
-}
-late_initcall(vswap_debugfs_init);
-#endif

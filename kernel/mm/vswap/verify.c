@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Virtual swap: a walk over all invariants, for debugging and for every test.
+ * Virtual swap: a walk over all invariants, for debugging and for every test:
+ * /sys/kernel/debug/vswap/verify.
  */
+#include <linux/debugfs.h>
+#include <linux/init.h>
 #include <linux/memcontrol.h>
 #include <linux/zswap.h>
 
@@ -230,3 +233,20 @@ unsigned long vswap_verify(void)
 	mutex_unlock(&vswap_space.grow_lock);
 	return c.violations;
 }
+
+static int vswap_verify_get(void *data, u64 *val)
+{
+	*val = vswap_verify();
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(vswap_verify_fops, vswap_verify_get, NULL, "%llu\n");
+
+static int __init vswap_debugfs_init(void)
+{
+	if (vswap_si)
+		debugfs_create_file_unsafe("verify", 0400,
+					   debugfs_create_dir("vswap", NULL),
+					   NULL, &vswap_verify_fops);
+	return 0;
+}
+late_initcall(vswap_debugfs_init);

@@ -243,12 +243,7 @@ struct mem_cgroup *vswap_charge_to(struct folio *folio);
 void vswap_charge_end(struct mem_cgroup *old);
 bool __vswap_will_have_room(struct mem_cgroup *memcg);
 void vswap_memcg_offline(struct mem_cgroup *memcg);
-
-/* The same as vswap_pages() for a group, without pages of zeroes. */
-static inline unsigned long vswap_memcg_pages(struct mem_cgroup *memcg)
-{
-	return vswap_never_used() ? 0 : memcg_page_state(memcg, MEMCG_ZSWAPPED);
-}
+unsigned long vswap_memcg_pages(struct mem_cgroup *memcg);
 #else
 static inline void vswap_put_owner(struct swap_cluster_info *ci,
 				   unsigned short id, unsigned int nr) { }
