@@ -369,3 +369,39 @@ def test_bad_boot_parameters(boot_guest: Boot, cmdline: tuple[str, ...]) -> None
     )  # fmt: skip
     assert answer(result, "out.json")["verified"] is True, result.output
     assert result.end.slots_used == 0
+
+
+# What the first program has is cold; the second one fills its memory, and swaps out more than the pool takes.
+FULL_POOL = """
+echo 100 > $Z/accept_threshold_percent
+group a; group b
+start cold a --size 40M --passes 1 --text 40
+echo 36M > $CG/a/memory.reclaim
+start hot b --size 160M --passes 1 --text 40
+grep -E '^zswpwb|^pswpout|^zswpout' /proc/vmstat > $RESULTS/vmstat
+keep hit /sys/kernel/debug/zswap/pool_limit_hit
+finish hot; finish cold; settle; left
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+@pytest.mark.kernel("mainline", "um", "release")
+def test_threshold_of_100_percent(boot_guest: Boot) -> None:
+    """accept_threshold_percent=100, which zswap offers: a full pool makes room for new pages as on mainline.
+
+    Otherwise what is cold stays in the pool, and what is new goes to the device.
+    """
+    written_back = {}
+    for kernel in ("vswap", "mainline"):
+        result = boot_guest(
+            HELD + FULL_POOL,
+            kernel=kernel,
+            flavour="release",
+            mem_bytes=128 * MIB,
+            pool_percent=10,
+            swap="file:300M",
+        )
+        assert result.files["hot.code"].strip() == result.files["cold.code"].strip() == "0"
+        assert number(result, "hit") > 10
+        written_back[kernel] = fields(result, "vmstat")["zswpwb"]
+    assert written_back["vswap"] > written_back["mainline"] > 100, written_back

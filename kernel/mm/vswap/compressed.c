@@ -100,9 +100,12 @@ static unsigned long vswap_compact_pools(void)
 /* See vswap_compact(). */
 bool __vswap_compact(unsigned long target)
 {
-	if (zswap_total_pages() > target)
+	bool above = zswap_total_pages() > target;
+
+	if (above)
 		vswap_compact_pools();
-	return zswap_total_pages() <= target;
+	/* At the target, which may be the limit, a page does not fit: write some back. */
+	return !total_swap_pages || (above && zswap_total_pages() <= target);
 }
 
 static void vswap_compact_work_fn(struct work_struct *work)

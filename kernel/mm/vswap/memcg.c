@@ -636,7 +636,8 @@ static void vswap_tell_shrinker(struct mem_cgroup *memcg)
 
 	if (!memcg || mem_cgroup_is_root(memcg))
 		return;
-	for_each_node_state(nid, N_MEMORY)
+	/* Also nodes that get memory later. */
+	for_each_node(nid)
 		set_shrinker_bit(memcg, nid, zswap_list_lru.shrinker_id);
 }
 

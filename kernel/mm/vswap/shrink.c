@@ -20,7 +20,7 @@
  * The limits of one call, in steps, and in clusters without data of the group:
  * a group that has little data among much of others would search for long.
  */
-#define VSWAP_STEPS_MAX	(256 * (SWAPFILE_CLUSTER / VSWAP_STEP))
+#define VSWAP_STEPS_MAX	4096
 #define VSWAP_SKIPS_MAX	8192
 
 /* Slots that are to be written back, in order. */

@@ -105,7 +105,7 @@ void __vswap_writeback_throttle(void);
 /* Not for reclaim: wait a moment until more data of @memcg can be written. */
 static inline void vswap_writeback_throttle(struct mem_cgroup *memcg)
 {
-	if (vswap_shrink_count(memcg))
+	if (vswap_shrink_count(memcg) && mem_cgroup_zswap_writeback_enabled(memcg))
 		__vswap_writeback_throttle();
 }
 
@@ -113,8 +113,8 @@ static inline void vswap_writeback_throttle(struct mem_cgroup *memcg)
 bool __vswap_compact(unsigned long target);
 
 /*
- * Fill holes in the pages of all pools. Return: true if no more than @target
- * pages are left; then nothing has to be written back.
+ * Fill holes in the pages of all pools if there are more than @target pages. Return:
+ * true if there no longer are, or no device is there to write data back to.
  */
 static inline bool vswap_compact(unsigned long target)
 {
