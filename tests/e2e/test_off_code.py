@@ -38,6 +38,7 @@ DIFFERS: dict[str, str] = {  # function: why
     "relocate_cluster": "a fix: an empty cluster without a table is left alone: it may be getting one",
     "shmem_swapin_folio": "a fix: shmem_replace_folio(), compiled into it, passes the dirty bit on",
     "swap_cluster_alloc_table": "a fix: the table of ids is there before the table that makes the cluster usable",
+    "swap_cluster_free_table": "called where no table is yet as well: it is no longer compiled into its callers",
     "swap_reclaim_full_clusters": "what is only cached is asked, and freed, by a function of its own",
     "swap_do_scheduled_discard": "registers: the functions it is compiled with have changed",
     "meminfo_proc_show": "SwapCached is at most what is used of the devices, which mainline's is anyway",

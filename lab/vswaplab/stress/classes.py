@@ -51,8 +51,8 @@ _FOLIOS, _SECURITY, _ENTRIES = (f"tests/e2e/test_{name}.py" for name in ("large_
 
 CLASSES = (
     Class(
-        "All tests", "Everything in `tests/`, long tests included, each on the kernel that it asks for, most of"
-        " them on User-Mode Linux with the checkers on.",
+        "All tests", "Everything in `tests/`, each test on the kernel that it asks for, most of them on User-Mode"
+        " Linux with the checkers on. Without `--long`, tests that take minutes are skipped.",
         (_tests("tests"),), files=("tests",), machines=("as marked",), found_by=("long test",),
     ),
     Class(
