@@ -34,7 +34,7 @@ def descendants(pid: int) -> Iterator[tuple[int, str, int]]:
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_a_process_whose_stub_is_killed_dies(boot_guest: Boot, pytestconfig: pytest.Config, cpus: int) -> None:
     """The host may kill it for lack of memory. The exit must not wait for its own task to leave user mode."""
-    if not (pytestconfig.getoption("--on") or "um").startswith("um"):
+    if pytestconfig.getoption("--on") and pytestconfig.getoption("--on")[0] != "um":
         pytest.skip("other guests have no stubs")
     killed: list[tuple[int, int]] = []
 
