@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pages that say which they are, and pushing them out: for programs that run in a guest as scripts."""
+"""Pages that say which they are, in a group, and pushing them out: for programs that run in a guest as scripts."""
 
 import mmap
+import os
 import time
+from collections.abc import Iterable
 
 PAGE = mmap.PAGESIZE
 MADV_PAGEOUT = 21
@@ -11,6 +13,28 @@ MADV_PAGEOUT = 21
 def content(number: int) -> bytes:
     """A page that compresses well, is not zero-filled and says which it is."""
     return (number + 1).to_bytes(8, "little") * (PAGE // 8)
+
+
+def enter(group: str) -> None:
+    """Go to a group below $CG: what is new in memory from now on is charged there."""
+    with open(f"{os.environ['CG']}/{group}/cgroup.procs", "w") as procs:
+        procs.write(str(os.getpid()))
+
+
+def anonymous(pages: int) -> mmap.mmap:
+    """So much private memory, with nothing in it."""
+    return mmap.mmap(-1, pages * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def fill(memory: mmap.mmap, pages: Iterable[int], turn: int = 0) -> None:
+    """Write what these pages hold in a turn."""
+    for page in pages:
+        memory[page * PAGE : (page + 1) * PAGE] = content(page + turn)
+
+
+def holds(memory: mmap.mmap, pages: Iterable[int], turn: int = 0) -> bool:
+    """Whether all of these pages have what fill() wrote."""
+    return all(memory[page * PAGE : (page + 1) * PAGE] == content(page + turn) for page in pages)
 
 
 def page_out(memory: mmap.mmap, size: int) -> None:

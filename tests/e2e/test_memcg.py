@@ -105,16 +105,14 @@ echo $before $(grep ^memory /proc/cgroups | cut -f3) > $RESULTS/groups
 # The pages are written in p/c, which goes; they are read, but not written, in q, and swapped out from there.
 OWNER_GOES = """
 cat > /run/owner.py <<'EOF'
-import mmap, os, sys
+import os, sys
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, content, page_out
+from swapped_pages import PAGE, anonymous, content, enter, fill, holds, page_out
 PAGES, CG = 1024, os.environ["CG"]
-def enter(group): open(f"{{CG}}/{{group}}/cgroup.procs", "w").write(str(os.getpid()))
 def zswap(group): return int(open(f"{{CG}}/{{group}}/memory.zswap.current").read())
-memory = mmap.mmap(-1, PAGES * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory = anonymous(PAGES)
 enter("p/c")
-for page in range(PAGES):
-    memory[page * PAGE:(page + 1) * PAGE] = content(page)
+fill(memory, range(PAGES))
 page_out(memory, PAGES * PAGE)
 assert zswap("p/c") > 16 * PAGES
 enter("q")
@@ -123,8 +121,7 @@ for page in range(PAGES):
     assert memory[page * PAGE:page * PAGE + 8] == content(page)[:8]
 page_out(memory, PAGES * PAGE)
 print(zswap("p"), zswap("q"))
-for page in range(PAGES):
-    assert memory[page * PAGE:(page + 1) * PAGE] == content(page)
+assert holds(memory, range(PAGES))
 EOF
 group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c; group q
 CG=$CG python3 /run/owner.py > $RESULTS/zswap; echo $? > $RESULTS/code
@@ -144,21 +141,18 @@ def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(boot_guest: B
 # The pages are written in p/c, and are on the device when that goes. Their process is in q, and waits.
 LEFT_ON_DEVICE = """
 cat > /run/owner.py <<'EOF'
-import mmap, os, sys
+import os, sys
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, content, page_out
+from swapped_pages import PAGE, anonymous, enter, fill, holds, page_out
 PAGES, CG = 1024, os.environ["CG"]
-def enter(group): open(f"{{CG}}/{{group}}/cgroup.procs", "w").write(str(os.getpid()))
-memory = mmap.mmap(-1, PAGES * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory = anonymous(PAGES)
 enter("p/c")
-for page in range(PAGES):
-    memory[page * PAGE:(page + 1) * PAGE] = content(page)
+fill(memory, range(PAGES))
 page_out(memory, PAGES * PAGE)
 enter("q")
 os.rmdir(f"{{CG}}/p/c")
 open("/run/ready", "w").close(); sys.stdin.read()
-for page in range(PAGES):
-    assert memory[page * PAGE:(page + 1) * PAGE] == content(page)
+assert holds(memory, range(PAGES))
 EOF
 echo always > $V/mode; mkfifo /run/end
 group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c; group q; group s

@@ -157,29 +157,27 @@ keep freed $CG/a/memory.stat
 # slots are allocated for a, and most of those that are in use in the end are b's.
 COMES_BACK = """
 cat > /run/turns.py <<'EOF'
-import mmap, os, sys
+import os, sys
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, content, page_out
+from swapped_pages import MADV_PAGEOUT, PAGE, anonymous, enter, fill, holds
 STAY, BACK = 4096, 8
-def enter(group): open(os.environ["CG"] + "/" + group + "/cgroup.procs", "w").write(str(os.getpid()))
-def fill(memory, page, number): memory[page * PAGE:(page + 1) * PAGE] = content(number)
 go, gone = os.pipe(), os.pipe()
 if not os.fork():
     enter("a"); os.close(go[1])
-    memory = mmap.mmap(-1, BACK * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = anonymous(BACK)
     while os.read(go[0], 1):
-        for page in range(BACK): fill(memory, page, page)
-        memory.madvise(21)
+        fill(memory, range(BACK))
+        memory.madvise(MADV_PAGEOUT)
         os.write(gone[1], b"x")
-    os._exit(any(memory[page * PAGE:(page + 1) * PAGE] != content(page) for page in range(BACK)))
+    os._exit(not holds(memory, range(BACK)))
 enter("b")
-memory = mmap.mmap(-1, STAY * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory = anonymous(STAY)
 for page in range(STAY):
-    fill(memory, page, page); memory.madvise(21, page * PAGE, PAGE)
+    fill(memory, [page]); memory.madvise(MADV_PAGEOUT, page * PAGE, PAGE)
     os.write(go[1], b"x"); os.read(gone[0], 1)
 open("/run/ready", "w").close(); sys.stdin.read()
 os.close(go[1])
-assert all(memory[page * PAGE:(page + 1) * PAGE] == content(page) for page in range(STAY))
+assert holds(memory, range(STAY))
 assert os.wait()[1] == 0
 EOF
 group a; group b; mkfifo /run/end
@@ -210,22 +208,21 @@ NEIGHBOURS = """
 cat > /run/neighbours.py <<'EOF'
 import mmap, os, sys
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, content
-def enter(group): open(os.environ["CG"] + "/" + group + "/cgroup.procs", "w").write(str(os.getpid()))
+from swapped_pages import MADV_PAGEOUT, PAGE, anonymous, enter, fill, holds
 VERIFY = "/sys/kernel/debug/vswap/verify"
 def violations(): return int(open(VERIFY).read()) if os.path.exists(VERIFY) else 0  # a release kernel has none
 PARTS = [("a", 0, 20), ("b", 20, 220), ("c", 220, 680), ("b", 680, 880), ("a", 880, 900)]
-memory = mmap.mmap(-1, 900 * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory = anonymous(900)
 found = 0
 for turn in range(12):
     for group, first, end in PARTS:
         enter(group)
-        for page in range(first, end): memory[page * PAGE:(page + 1) * PAGE] = content(page + turn)
-    memory.madvise(21)
-    memory.madvise(4, 0, 220 * PAGE); memory.madvise(4, 680 * PAGE, 220 * PAGE)
+        fill(memory, range(first, end), turn)
+    memory.madvise(MADV_PAGEOUT)
+    for first in 0, 680: memory.madvise(mmap.MADV_DONTNEED, first * PAGE, 220 * PAGE)
     found += violations()
-    assert all(memory[page * PAGE:(page + 1) * PAGE] == content(page + turn) for page in range(220, 680))
-    memory.madvise(4)
+    assert holds(memory, range(220, 680), turn)
+    memory.madvise(mmap.MADV_DONTNEED)
 print(found)
 EOF
 for name in a b c; do group $name; done
@@ -248,44 +245,39 @@ def test_slots_of_several_groups_are_freed_at_once(boot_guest: Boot) -> None:
 # whose pages take the free slots. n and p are groups of c; q is not.
 LEFT_BEHIND = """
 cat > /run/left.py <<'EOF'
-import mmap, os, sys
+import os, sys
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, content, page_out
-V = "/sys/kernel/mm/vswap/"
-CG = os.environ["CG"] + "/"
-TURNS, MANY, FEW = 120, 496, 2
-def enter(group): open(CG + group + "/cgroup.procs", "w").write(str(os.getpid()))
+from swapped_pages import MADV_PAGEOUT, PAGE, anonymous, enter, fill, holds
+TURNS, MANY, FEW, LATE = 120, 496, 2, 200
 def tables(group):
-    return int(dict(line.split() for line in open(CG + group + "/memory.stat"))["vswap_tables"])
+    with open(f"{{os.environ['CG']}}/{{group}}/memory.stat") as stat:
+        return dict(line.split() for line in stat)["vswap_tables"]
 def look(name):
-    open(os.environ["RESULTS"] + "/" + name, "w").write("".join(
-        f"{{group.replace('/', '_')}} {{tables(group)}}\\n" for group in ("c", "c/n", "c/p", "q")))
-def memory(pages): return mmap.mmap(-1, pages * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-def fill(memory, page, number): memory[page * PAGE:(page + 1) * PAGE] = content(number)
-def right(memory, pages):
-    return all(memory[page * PAGE:(page + 1) * PAGE] == content(page) for page in range(pages))
+    with open(f"{{os.environ['RESULTS']}}/{{name}}", "w") as file:
+        for group in "c", "c/n", "c/p", "q": print(group.replace("/", "_"), tables(group), file=file)
+def part(turn, size): return range(turn * size, (turn + 1) * size)
+def out(memory, pages): memory.madvise(MADV_PAGEOUT, pages.start * PAGE, len(pages) * PAGE)
 os.sched_setaffinity(0, [0])
-many, few, late = memory(TURNS * MANY), memory(TURNS * FEW), memory(TURNS * 200)
+many, few, late = (anonymous(TURNS * size) for size in (MANY, FEW, LATE))
 for turn in range(TURNS):
-    enter("c/n")
-    for page in range(turn * MANY, (turn + 1) * MANY): many[page * PAGE] = 0
-    many.madvise(21, turn * MANY * PAGE, MANY * PAGE)
-    enter("c/p")
-    for page in range(turn * FEW, (turn + 1) * FEW): fill(few, page, page)
-    few.madvise(21, turn * FEW * PAGE, FEW * PAGE)
+    enter("c/n"); pages = part(turn, MANY)
+    for page in pages: many[page * PAGE] = 0
+    out(many, pages)
+    enter("c/p"); pages = part(turn, FEW)
+    fill(few, pages); out(few, pages)
 enter("q"); look("before")
 many.close(); look("after")
 for turn in range(TURNS):
-    for page in range(turn * 200, (turn + 1) * 200): fill(late, page, page)
-    late.madvise(21, turn * 200 * PAGE, 200 * PAGE)
+    pages = part(turn, LATE)
+    fill(late, pages); out(late, pages)
 look("late")
-assert right(few, TURNS * FEW) and right(late, TURNS * 200)
+assert holds(few, range(TURNS * FEW)) and holds(late, range(TURNS * LATE))
 EOF
 group c; echo +memory > $CG/c/cgroup.subtree_control; mkdir $CG/c/n $CG/c/p; group q
 echo 1 > /proc/sys/vm/overcommit_memory
 CG=$CG RESULTS=$RESULTS python3 /run/left.py; echo $? > $RESULTS/code
 verify > $RESULTS/verify
-settle; keep freed $CG/c/memory.stat; keep q_freed $CG/q/memory.stat; keep events $CG/c/p/memory.events
+settle; keep freed $CG/c/memory.stat; keep q_freed $CG/q/memory.stat
 """
 
 
@@ -309,24 +301,23 @@ def test_a_neighbour_does_not_leave_its_tables_to_a_small_group(boot_guest: Boot
 # group that has both, and back, while the other CPU does the same.
 TAKE_AND_LEAVE = """
 cat > /run/take.py <<'EOF'
-import mmap, os, random, sys, time
+import mmap, random, sys, time
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, content
+from swapped_pages import MADV_PAGEOUT, PAGE, anonymous, enter, fill, holds
 group, pages, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-open(os.environ["CG"] + "/" + group + "/cgroup.procs", "w").write(str(os.getpid()))
-memory = mmap.mmap(-1, pages * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+enter(group)
+memory = anonymous(pages)
 rng, end, checked, turn = random.Random(seed), time.monotonic() + 12, 0, 0
 while time.monotonic() < end:
-    for page in range(pages): memory[page * PAGE:(page + 1) * PAGE] = content(page + turn)
-    memory.madvise(21)
+    fill(memory, range(pages), turn)
+    memory.madvise(MADV_PAGEOUT)
     some = rng.sample(range(pages // 32), 3)
     for part in range(pages // 32):  # all but 3 runs of 32 pages go without being read
-        if part not in some: memory.madvise(4, part * 32 * PAGE, 32 * PAGE)
+        if part not in some: memory.madvise(mmap.MADV_DONTNEED, part * 32 * PAGE, 32 * PAGE)
     time.sleep(rng.random() / 50)
     for part in some:
-        for page in range(part * 32, part * 32 + 32):
-            assert memory[page * PAGE:(page + 1) * PAGE] == content(page + turn)
-            checked += 1
+        assert holds(memory, range(part * 32, part * 32 + 32), turn)
+        checked += 32
     turn += 1
 print(checked)
 EOF
