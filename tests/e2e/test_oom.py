@@ -53,7 +53,8 @@ def test_without_zswap_it_is_mainline_without_swap(boot_guest: Boot) -> None:
     script = "swapcheck --size 220M; code=$?; exit $code"
     for kernel in ("vswap", "mainline"):
         result = boot_guest(script, kernel=kernel, flavour="release", mem_bytes=160 * MIB, zswap=False)
-        assert "swapcheck" in result.oom_kills and result.exit_code == 1
+        # Another process may be killed before the memory of the first is free, even the shell.
+        assert result.oom_kills[0] == "swapcheck" and result.exit_code in (1, 137), result.oom_kills
         assert result.peak.slots_used == 0 and result.peak.zswap == 0
 
 
