@@ -4,6 +4,7 @@
 import pytest
 
 from tests.e2e.common import MIB, Boot, answer, fields, nothing_is_left, number
+from tests.e2e.others import meminfo
 
 NOW = "now() { read up _ < /proc/uptime; echo $up; }\n"
 # start NAME GROUP OPTIONS...: swapcheck in a group; it has filled its memory when this returns.
@@ -158,16 +159,57 @@ python3 /run/zeroes.py %d 120 > $RESULTS/used; echo $? > $RESULTS/code; settle; 
 """
 
 
-@pytest.mark.kernel("vswap", "um", "release")
-@pytest.mark.parametrize(("size", "freed"), [(300, False), (900, True)], ids=["there-is-room", "nearly-full"])
-def test_slots_of_pages_in_memory_when_the_space_is_at_its_limit(boot_guest: Boot, size: int, freed: bool) -> None:
+@pytest.mark.parametrize(
+    ("flavour", "size", "freed"),
+    [
+        pytest.param(flavour, size, freed, marks=[pytest.mark.kernel("vswap", "um", flavour), *marks])
+        for flavour, size, freed, *marks in (
+            ("release", 300, False),
+            ("release", 900, True),
+            ("minimal", 300, False, pytest.mark.long),  # without memory control groups
+            ("minimal", 900, True, pytest.mark.long),
+        )
+    ],
+)
+def test_slots_of_pages_in_memory_when_the_space_is_at_its_limit(
+    boot_guest: Boot, flavour: str, size: int, freed: bool
+) -> None:
     """They are kept: the next swap-out needs none then. When more than half of the space is in use, they go."""
     result = boot_guest(
-        READ_AGAIN % size, flavour="release", mem_bytes=512 * MIB, extra_cmdline=("vswap.max_gb=1",)
+        READ_AGAIN % size, flavour=flavour, mem_bytes=512 * MIB, extra_cmdline=("vswap.max_gb=1",)
     )  # fmt: skip
     assert number(result, "code") == 0, result.output
     before, after = map(int, result.files["used"].split())
     assert before > 250 * size and (before - after > 28_000) is freed, (before, after)
+
+
+# Pages that are refused stay in the swap cache, at virtual slots; a device is full of data of another group.
+REFUSED_BESIDE = (
+    HELD
+    + """
+group full; group refused; echo 0 > $CG/full/memory.zswap.max; echo 0 > $CG/refused/memory.zswap.writeback
+start full full --size 40M --passes 1
+echo 36M > $CG/full/memory.reclaim
+start refused refused --size 24M --random 100 --passes 1
+echo 20M > $CG/refused/memory.reclaim
+keep refused $V/refused; keep cached $V/cached; keep meminfo /proc/meminfo
+grep nr_swapcached /proc/vmstat > $RESULTS/vmstat
+finish full; finish refused; settle; left
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_swap_cache_that_no_device_has(boot_guest: Boot) -> None:
+    """SwapCached leaves it out, as SwapTotal does, whatever is on devices."""
+    result = boot_guest(REFUSED_BESIDE, flavour="release", mem_bytes=192 * MIB, swap="file:64M")
+    assert result.files["full.code"].strip() == result.files["refused.code"].strip() == "0"
+    shown = meminfo(result)
+    assert shown["SwapTotal"] - shown["SwapFree"] > 30 * 1024
+    pages, virtual = fields(result, "vmstat")["nr_swapcached"], number(result, "cached")
+    assert virtual >= number(result, "refused") > 5_000
+    assert abs(shown["SwapCached"] - 4 * (pages - virtual)) < 256 and 2 * virtual > pages, (pages, virtual, shown)
+    assert nothing_is_left(result)
 
 
 # The time that kernel threads have used of the CPUs, in hundredths of a second.
@@ -400,6 +442,7 @@ def test_threshold_of_100_percent(boot_guest: Boot) -> None:
             mem_bytes=128 * MIB,
             pool_percent=10,
             swap="file:300M",
+            expected=["page allocation failure"] if kernel == "mainline" else [],  # of a swap table
         )
         assert result.files["hot.code"].strip() == result.files["cold.code"].strip() == "0"
         assert number(result, "hit") > 10

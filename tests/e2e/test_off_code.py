@@ -41,7 +41,6 @@ DIFFERS: dict[str, str] = {  # function: why
     "swap_cluster_free_table": "called where no table is yet as well: it is no longer compiled into its callers",
     "swap_reclaim_full_clusters": "what is only cached is asked, and freed, by a function of its own",
     "swap_do_scheduled_discard": "registers: the functions it is compiled with have changed",
-    "meminfo_proc_show": "SwapCached is at most what is used of the devices, which mainline's is anyway",
     "swap_usage_in_pages": STATIC,
     "swap_read_folio": "the warning of a folio that is zero-filled in part is given in a branch of its own",
     "swap_writeout": "the lock of the cluster is not taken to clear marks of zero pages that are not set",

@@ -38,10 +38,22 @@ struct vswap_group {
 
 #ifdef CONFIG_VSWAP
 unsigned long vswap_pages(void);
+unsigned long vswap_swapcache_of_devices(unsigned long pages);
+bool vswap_space_is_short(void);
 #else
 static inline unsigned long vswap_pages(void)
 {
 	return 0;
+}
+
+static inline unsigned long vswap_swapcache_of_devices(unsigned long pages)
+{
+	return pages;
+}
+
+static inline bool vswap_space_is_short(void)
+{
+	return false;
 }
 #endif
 

@@ -152,6 +152,7 @@ unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 /* slots.c */
 void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 			 swp_entry_t slot, unsigned int nr, enum vswap_tag from);
+void vswap_free_slots(swp_entry_t entry, unsigned int nr);
 void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 			 const unsigned long *words, unsigned int nr);
 int vswap_charge_slots(struct folio *folio, int nr);
@@ -420,6 +421,7 @@ static inline void vswap_count(enum vswap_counter counter, long nr)
 }
 
 unsigned long vswap_counted(enum vswap_counter counter);
+unsigned long vswap_cached(void);
 unsigned long vswap_nr_contiguous(void);
 
 /* How many clusters have tables? It may change at any time. */

@@ -8,7 +8,7 @@
  * memory to one group: the one for which the cluster came into use, until others
  * have most of the slots there. Otherwise a group that swaps in and out all the
  * time, and so begins most clusters, would pay for the slots of those that stay.
- * Nor must who stays pay for many slots that another group has freed.
+ * Nor must a group that stays pay for many slots that another group has freed.
  */
 #include <linux/blk-cgroup.h>
 #include <linux/memcontrol.h>
@@ -37,7 +37,7 @@ struct mem_cgroup *vswap_charge_to(struct folio *folio)
 }
 
 /**
- * vswap_charge_to_heir - have a page charged to who owns its slot now
+ * vswap_charge_to_heir - have a page charged to the owner of its slot
  * @entry: the virtual slot, which the page is to be read from
  *
  * Without a task that needs the page, the parent of a group that is gone is the
@@ -152,19 +152,25 @@ static struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
  */
 #define VSWAP_PAYER_MIN	(SWAPFILE_CLUSTER / 8)
 
-/*
- * Of a locked cluster; at random, so that each group pays for about as much as it
- * uses. Return: 0 for nobody, as often as slots in use are missing.
- */
-static unsigned short vswap_random_owner(struct swap_cluster_info *ci)
+/* The owner of a slot of a locked cluster that is in use, after @skip others; or 0. */
+static unsigned short vswap_nth_owner(struct swap_cluster_info *ci, unsigned int skip)
 {
-	unsigned int i, skip = get_random_u32_below(max(ci->count, VSWAP_PAYER_MIN));
 	const unsigned short *ids = ci->memcg_table->id;
+	unsigned int i;
 
 	for (i = 0; i < SWAPFILE_CLUSTER; i++)
 		if (ids[i] && !skip--)
 			return ids[i];
 	return 0;
+}
+
+/*
+ * At random, so that each group pays for about as much as it uses. Return: 0 for
+ * nobody, as often as slots in use are missing.
+ */
+static unsigned short vswap_random_owner(struct swap_cluster_info *ci)
+{
+	return vswap_nth_owner(ci, get_random_u32_below(max(ci->count, VSWAP_PAYER_MIN)));
 }
 
 /* The closest group that has what @objcg, or NULL, was charged to, and @id. */
@@ -179,16 +185,6 @@ static struct mem_cgroup *vswap_memcg_of_both(struct obj_cgroup *objcg,
 	while (memcg && !mem_cgroup_is_descendant(old, memcg))
 		memcg = parent_mem_cgroup(memcg);
 	return memcg;
-}
-
-static unsigned short vswap_any_owner(struct swap_cluster_info *ci)
-{
-	unsigned int i;
-
-	for (i = 0; i < SWAPFILE_CLUSTER; i++)
-		if (ci->memcg_table->id[i])
-			return ci->memcg_table->id[i];
-	return 0;
 }
 
 /*
@@ -214,7 +210,7 @@ static void vswap_change_payer(struct swap_cluster_info *ci, unsigned short paye
 	if (payer)
 		memcg = mem_cgroup_from_private_id(payer);
 	else
-		memcg = vswap_memcg_of_both(ci->objcg, vswap_any_owner(ci));
+		memcg = vswap_memcg_of_both(ci->objcg, vswap_nth_owner(ci, 0));
 	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
 	ci->objcg = memcg ? vswap_memcg_objcg(memcg) : NULL;
 	flags = memalloc_noreclaim_save();
@@ -224,9 +220,9 @@ static void vswap_change_payer(struct swap_cluster_info *ci, unsigned short paye
 }
 
 /*
- * Slots of @id have come to a locked cluster. The payer is who begins it, or who
- * fills it when it was nearly empty; far enough for the payer not to change again
- * when the next slots are freed.
+ * Slots of @id have come to a locked cluster. The payer is the group that begins it,
+ * or that fills it when it was nearly empty; far enough for the payer not to change
+ * again when the next slots are freed.
  */
 static void vswap_add_slots(struct swap_cluster_info *ci, unsigned short id,
 			    unsigned int nr)
@@ -411,7 +407,7 @@ void vswap_memcg_put(struct mem_cgroup *memcg)
 }
 
 /**
- * vswap_memcg_owner - who is charged for what backs a slot
+ * vswap_memcg_owner - which group is charged for what backs a slot
  * @ci: the cluster, locked
  * @off: the slot, which is in use
  *

@@ -101,6 +101,23 @@ void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 }
 
 /**
+ * vswap_free_slots - free contiguous slots that backed virtual slots
+ * @entry: the first of the slots
+ * @nr: their number, within one cluster
+ *
+ * Context: The cluster of the virtual slots may be locked.
+ */
+void vswap_free_slots(swp_entry_t entry, unsigned int nr)
+{
+	struct swap_info_struct *si = __swap_entry_to_info(entry);
+	struct swap_cluster_info *ci;
+
+	ci = swap_cluster_lock(si, swp_offset(entry));
+	__swap_cluster_free_entries(si, ci, swp_cluster_offset(entry), nr);
+	swap_cluster_unlock(ci);
+}
+
+/**
  * vswap_release_slots - free the slots of devices that backed virtual slots
  * @ci: the virtual cluster, locked
  * @ci_off: the first of the virtual slots
@@ -125,7 +142,7 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 
 	for (i = 0; i < nr; i += run) {
 		run = vswap_backing_slot_run(words + i, nr - i, SWAPFILE_CLUSTER);
-		swap_free_backing(vswap_word_to_slot(words[i]), run);
+		vswap_free_slots(vswap_word_to_slot(words[i]), run);
 	}
 }
 

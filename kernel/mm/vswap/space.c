@@ -92,11 +92,16 @@ bool vswap_space_is_full(void)
 	       vswap_counted(VSWAP_NR_USED) + SWAPFILE_CLUSTER > vswap_slots_max();
 }
 
-/* See vswap_space_is_short(). */
-bool __vswap_space_is_short(void)
+/**
+ * vswap_space_is_short - should slots of pages in memory be freed?
+ *
+ * Return: true if more than half of the slots are in use that there may be at most.
+ */
+bool vswap_space_is_short(void)
 {
 	/* This is cheap to know, and rare. */
-	return unlikely(2 * READ_ONCE(vswap_space.nr_pages) > vswap_space.max_pages) &&
+	return !vswap_never_used() &&
+	       unlikely(2 * READ_ONCE(vswap_space.nr_pages) > vswap_space.max_pages) &&
 	       2 * vswap_counted(VSWAP_NR_USED) > vswap_slots_max();
 }
 
@@ -205,20 +210,23 @@ static struct vm_struct * __init vswap_reserve_area(void)
 	if (max < 2 * SWAPFILE_CLUSTER)
 		return NULL;
 
+	/* A page of 64 KB has more clusters than some want; it is the least. */
 	size = max / SWAPFILE_CLUSTER * sizeof(struct swap_cluster_info);
-	vswap_space.max_pages = size >> PAGE_SHIFT;
+	vswap_space.max_pages = max(size >> PAGE_SHIFT, 1UL);
 	size = (unsigned long)vswap_space.max_pages << PAGE_SHIFT;
-	return size ? get_vm_area(size, VM_SPARSE) : NULL;
+	return get_vm_area(size, VM_SPARSE);
 }
 
 /**
  * vswap_space_init - reserve the addresses of the array of clusters
  * @grow_work: what vswap_kick_grow() has run
  *
- * Return: 0, or -ENOMEM.
+ * Return: 0, -EINVAL if there is to be no space, or -ENOMEM.
  */
 int __init vswap_space_init(work_func_t grow_work)
 {
+	if (!vswap_max_gb)
+		return -EINVAL;
 	vswap_space.wq = alloc_workqueue("vswap", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	INIT_WORK(&vswap_space.grow_work, grow_work);
 	vswap_space.area = vswap_reserve_area();

@@ -39,9 +39,10 @@ unsigned long vswap_counted(enum vswap_counter counter)
 
 static unsigned long vswap_contiguous_of(struct swap_info_struct *si)
 {
-	unsigned long i, nr = 0;
+	unsigned long i, clusters, nr = 0;
 
-	for (i = 0; i < DIV_ROUND_UP(si->max, SWAPFILE_CLUSTER); i++) {
+	clusters = DIV_ROUND_UP((unsigned long)si->max, SWAPFILE_CLUSTER);
+	for (i = 0; i < clusters; i++) {
 		if (!data_race(si->cluster_info[i].count))
 			nr += SWAPFILE_CLUSTER;
 		if (!(i % SWAPFILE_CLUSTER))
@@ -93,6 +94,37 @@ unsigned long vswap_pages(void)
 		return 0;
 	nr = vswap_counted(VSWAP_NR_USED) - vswap_counted(VSWAP_NR_PHYSICAL);
 	return max(nr, 0L);
+}
+
+/**
+ * vswap_cached - how many slots have their data in memory, and nowhere besides?
+ *
+ * Return: their number, more or less.
+ */
+unsigned long vswap_cached(void)
+{
+	long used = vswap_counted(VSWAP_NR_USED);
+
+	return max(0L, used - (long)(vswap_counted(VSWAP_NR_ZERO) +
+				     vswap_counted(VSWAP_NR_ZSWAP) +
+				     vswap_counted(VSWAP_NR_PHYSICAL)));
+}
+
+/**
+ * vswap_swapcache_of_devices - how much of the swap cache do devices have?
+ * @pages: the size of the swap cache
+ *
+ * What only has a virtual slot is not part of SwapTotal. Programs subtract this
+ * from what is used of the devices, without a sign.
+ *
+ * Return: the number of pages, more or less; not more than are used.
+ */
+unsigned long vswap_swapcache_of_devices(unsigned long pages)
+{
+	if (vswap_never_used())
+		return pages;
+	pages -= min(pages, vswap_cached());
+	return min_t(long, pages, max(total_swap_pages - get_nr_swap_pages(), 0L));
 }
 
 /**

@@ -9,16 +9,6 @@
 
 #include "internal.h"
 
-/* Slots whose data is nowhere but in the swap cache. */
-static unsigned long vswap_cached(void)
-{
-	long used = vswap_counted(VSWAP_NR_USED);
-
-	return max(0L, used - (long)(vswap_counted(VSWAP_NR_ZERO) +
-				     vswap_counted(VSWAP_NR_ZSWAP) +
-				     vswap_counted(VSWAP_NR_PHYSICAL)));
-}
-
 /*
  * The memory that describes virtual slots: the mapped part of the array of
  * clusters, the tables of clusters in use, and those in reserve.
@@ -29,13 +19,15 @@ static unsigned long vswap_metadata_bytes(void)
 	       (vswap_nr_tables() + vswap_nr_reserved()) * vswap_table_bytes();
 }
 
-#define VSWAP_ATTR_RO(_name, _value)					\
+#define VSWAP_ATTR(_name, _mode, _value)				\
 static ssize_t _name##_show(struct kobject *kobj,			\
 			    struct kobj_attribute *attr, char *buf)	\
 {									\
 	return sysfs_emit(buf, "%lu\n", (unsigned long)(_value));	\
 }									\
-static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
+static struct kobj_attribute _name##_attr =				\
+	__ATTR(_name, _mode, _name##_show, NULL)
+#define VSWAP_ATTR_RO(_name, _value) VSWAP_ATTR(_name, 0444, _value)
 
 VSWAP_ATTR_RO(slots_used, vswap_counted(VSWAP_NR_USED));
 VSWAP_ATTR_RO(slots_max, vswap_slots_max());
@@ -45,7 +37,8 @@ VSWAP_ATTR_RO(physical, vswap_counted(VSWAP_NR_PHYSICAL));
 VSWAP_ATTR_RO(cached, vswap_cached());
 VSWAP_ATTR_RO(refused, atomic_long_read(&vswap_refusals.nr));
 VSWAP_ATTR_RO(metadata_bytes, vswap_metadata_bytes());
-VSWAP_ATTR_RO(free_contiguous, vswap_nr_contiguous());
+/* A walk over all clusters of all devices. */
+VSWAP_ATTR(free_contiguous, 0400, vswap_nr_contiguous());
 
 static ssize_t mode_show(struct kobject *kobj, struct kobj_attribute *attr,
 			 char *buf)

@@ -165,15 +165,6 @@ static inline int vswap_evacuate(struct swap_info_struct *si)
 	return vswap_never_used() ? 0 : __vswap_evacuate(si);
 }
 
-/* space.c: the virtual device */
-bool __vswap_space_is_short(void);
-
-/* Is more than half of the slots in use that there may be at most? */
-static inline bool vswap_space_is_short(void)
-{
-	return !vswap_never_used() && __vswap_space_is_short();
-}
-
 #ifdef CONFIG_SWAP
 /* Should slots of @si that only the swap cache uses be freed? */
 static inline bool swap_frees_cached(struct swap_info_struct *si)

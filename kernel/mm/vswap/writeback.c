@@ -242,7 +242,7 @@ static bool vswap_backs(struct swap_cluster_info *ci, unsigned int off,
 
 static void vswap_give_slot_back(struct vswap_flight *flight)
 {
-	swap_free_backing(flight->slot, 1);
+	vswap_free_slots(flight->slot, 1);
 	atomic_dec(&vswap_in_flight[swp_type(flight->slot)]);
 	vswap_memcg_charge(flight->memcg, -1, false);
 }
