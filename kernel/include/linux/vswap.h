@@ -38,7 +38,7 @@ struct vswap_group {
 
 #ifdef CONFIG_VSWAP
 unsigned long vswap_pages(void);
-unsigned long vswap_swapcache_of_devices(unsigned long pages);
+unsigned long vswap_swapcache_of_devices(unsigned long pages, unsigned long used);
 bool vswap_space_is_short(void);
 #else
 static inline unsigned long vswap_pages(void)
@@ -46,7 +46,8 @@ static inline unsigned long vswap_pages(void)
 	return 0;
 }
 
-static inline unsigned long vswap_swapcache_of_devices(unsigned long pages)
+static inline unsigned long vswap_swapcache_of_devices(unsigned long pages,
+						       unsigned long used)
 {
 	return pages;
 }

@@ -252,7 +252,12 @@ static void vswap_sub_slots(struct swap_cluster_info *ci, unsigned short id,
 
 	if (ci->payer != id)
 		return;
-	VM_WARN_ON_ONCE(had < nr);
+	if (had < nr) {
+		/* While groups were of version 1, slots were not counted. */
+		ci->payer = 0;
+		ci->payer_slots = VSWAP_PAYER_DUE;
+		return;
+	}
 	ci->payer_slots -= nr;
 	if (fls(has) != fls(had) && 4 * has < ci->count)
 		ci->payer_slots |= VSWAP_PAYER_DUE;

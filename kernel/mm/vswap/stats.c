@@ -113,18 +113,19 @@ unsigned long vswap_cached(void)
 /**
  * vswap_swapcache_of_devices - how much of the swap cache do devices have?
  * @pages: the size of the swap cache
+ * @used: how many slots of devices are in use
  *
  * What only has a virtual slot is not part of SwapTotal. Programs subtract this
  * from what is used of the devices, without a sign.
  *
- * Return: the number of pages, more or less; not more than are used.
+ * Return: the number of pages, at most @used. A zero page in the swap cache counts,
+ * and so do pages of a large folio that has been read and not yet been mapped.
  */
-unsigned long vswap_swapcache_of_devices(unsigned long pages)
+unsigned long vswap_swapcache_of_devices(unsigned long pages, unsigned long used)
 {
 	if (vswap_never_used())
 		return pages;
-	pages -= min(pages, vswap_cached());
-	return min_t(long, pages, max(total_swap_pages - get_nr_swap_pages(), 0L));
+	return min(pages - min(pages, vswap_cached()), used);
 }
 
 /**
