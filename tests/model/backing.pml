@@ -146,7 +146,7 @@ inline vswap_zswap_free(word)
 	object[model_num(word)] = NOTHING
 }
 
-inline swap_free_backing(s)
+inline vswap_free_slots(s)
 {
 	assert(rmap[s] != NOBODY);
 	rmap[s] = NOBODY; cache_only[s] = 0; disk[s] = NOTHING
@@ -183,7 +183,7 @@ inline vswap_release_backing(v, tags)
 	if :: backing[v] == FLIGHT && tags != SLOT -> vswap_overtake(v) :: else fi;
 	if
 	:: model_tag(v) == ZSWAP && tags != SLOT -> vswap_zswap_free(backing[v]); backing[v] = NONE
-	:: model_tag(v) == SLOT && tags != ZSWAP -> swap_free_backing(model_num(backing[v])); backing[v] = NONE
+	:: model_tag(v) == SLOT && tags != ZSWAP -> vswap_free_slots(model_num(backing[v])); backing[v] = NONE
 	:: !tags && !model_names(backing[v]) -> backing[v] = NONE
 	:: else
 	fi
@@ -455,7 +455,7 @@ inline vswap_let_slot_go(v, word)
 
 inline vswap_give_slot_back()
 {
-	swap_free_backing(flight_slot); flight_slot = NOBODY; in_flight = 0
+	vswap_free_slots(flight_slot); flight_slot = NOBODY; in_flight = 0
 }
 
 inline vswap_end_flight()
