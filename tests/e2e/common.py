@@ -104,6 +104,20 @@ settle() {
 """
 
 
+# hold NAME COMMAND...: the command is swapcheck; it has filled its memory when this returns.
+# start NAME GROUP OPTIONS...: the same, in a group. finish NAME: it goes on, verifies and ends.
+HELD = """
+hold() {
+  name=$1; shift
+  "$@" --ready-file /run/ready-$name --wait-file /run/go-$name \\
+    --json > $RESULTS/$name.json & eval pid_$name=$!
+  while [ ! -e /run/ready-$name ] && kill -0 $! 2>/dev/null; do sleep 0.05; done
+}
+start() { name=$1 group=$2; shift 2; hold $name in_group $group swapcheck "$@"; }
+finish() { touch /run/go-$1; eval wait \\$pid_$1; echo $? > $RESULTS/$1.code; }
+"""
+
+
 def script(text: str) -> str:
     """A whole script."""
     return PRELUDE + text

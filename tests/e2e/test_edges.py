@@ -3,21 +3,10 @@
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, fields, nothing_is_left, number
+from tests.e2e.common import HELD, MIB, Boot, answer, fields, nothing_is_left, number
 from tests.e2e.others import meminfo
 
 NOW = "now() { read up _ < /proc/uptime; echo $up; }\n"
-# start NAME GROUP OPTIONS...: swapcheck in a group; it has filled its memory when this returns.
-# finish NAME: it goes on, verifies and ends.
-HELD = """
-start() {
-  name=$1 group=$2; shift 2
-  in_group $group swapcheck "$@" --ready-file /run/ready-$name --wait-file /run/go-$name \\
-    --json > $RESULTS/$name.json & eval pid_$name=$!
-  while [ ! -e /run/ready-$name ] && kill -0 $! 2>/dev/null; do sleep 0.05; done
-}
-finish() { touch /run/go-$1; eval wait \\$pid_$1; echo $? > $RESULTS/$1.code; }
-"""
 
 
 @pytest.mark.kernel("vswap", "um", "debug")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, number
+from tests.e2e.common import HELD, MIB, Boot, number
 from tests.e2e.common import fields as numbers
 from vswaplab.guest import GuestResult
 
@@ -341,29 +341,24 @@ def test_groups_race_for_what_others_leave(boot_guest: Boot) -> None:
 
 # The controller moves between the hierarchies while pages are swapped out: each kind counts other slots.
 REBOUND = """
-held() {
-  swapcheck --size 12M --pageout --random 0 --passes 1 --ready-file /run/ready$1 --wait-file /run/go$1 \\
-    --json > $RESULTS/$1.json & eval pid$1=\\$!
-  while [ ! -e /run/ready$1 ] && kill -0 $! 2>/dev/null; do sleep 0.05; done
-}
-end() { touch /run/go$1; eval wait \\$pid$1; echo $? > $RESULTS/$1.code; }
+out() { hold $1 swapcheck --size 12M --pageout --random 0 --passes 1; }
 rebind() { i=0; until "$@" 2> /dev/null || [ $i -gt 100 ]; do sleep 0.1; i=$((i+1)); done; [ $i -le 100 ]; }
-held 1; end 1  # the clusters had a payer
-held 2
+out 1; finish 1  # the clusters had a payer
+out 2
 echo -memory > $CG/cgroup.subtree_control
 umount $CG && mkdir /run/memory && rebind mount -t cgroup -o memory none /run/memory && echo one >> $RESULTS/moved
 [ -e /run/memory/memory.memsw.usage_in_bytes ] && echo version-1 >> $RESULTS/moved
-end 2; held 3
+finish 2; out 3
 umount /run/memory && rebind mount -t cgroup2 none $CG && rebind grep -q memory $CG/cgroup.controllers &&
   echo two >> $RESULTS/moved
-held 4; end 3; end 4
+out 4; finish 3; finish 4
 settle; verify > $RESULTS/verify; keep used $V/slots_used
 """
 
 
 @pytest.mark.kernel("vswap", "um", "debug")
 def test_the_controller_moves_to_the_other_hierarchy(boot_guest: Boot) -> None:
-    result = boot_guest(REBOUND, cpus=1)
+    result = boot_guest(HELD + REBOUND, cpus=1)
     assert result.files["moved"].split() == ["one", "version-1", "two"], result.output
     assert [number(result, f"{n}.code") for n in (1, 2, 3, 4)] == [0, 0, 0, 0]
     assert number(result, "verify") == 0 and number(result, "used") < 256
