@@ -20,10 +20,12 @@ from vswaplab.tree import buildtree
 
 SEEDS = range(1, 21)
 CROSS = "riscv64-linux-gnu-"  # the compiler for a 64-bit architecture that can do without an MMU
-# What a random configuration may not choose: tools of the host's that may not be there, and hours.
+# What a random configuration may not choose: swap without what it needs, tools of the host's that may not be
+# there, and hours.
 FIXED = """
 CONFIG_64BIT=y
 CONFIG_MMU=y
+CONFIG_BLOCK=y
 CONFIG_SWAP=y
 CONFIG_ZSWAP=y
 CONFIG_GCC_PLUGINS=n
