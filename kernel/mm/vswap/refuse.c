@@ -165,8 +165,9 @@ static bool vswap_page_is_refused(struct folio *folio, unsigned int idx)
 
 	if (vswap_backing_tag(word) != VSWAP_REFUSED)
 		return false;
-	/* A page that is no longer in use can go. */
-	if (!folio_mapped(folio) && !swp_tb_get_count(swap_table_get(ci, off)))
+	/* A page that is no longer in use can go, but not out of a large folio. */
+	if (!folio_test_large(folio) && !folio_mapped(folio) &&
+	    !swp_tb_get_count(swap_table_get(ci, off)))
 		return false;
 	if (vswap_is_unchanged(folio, page, word))
 		return true;

@@ -82,18 +82,17 @@ unsigned long vswap_nr_contiguous(void)
 /**
  * vswap_pages - how many pages are swapped out without being on a device?
  *
+ * Pages in memory that keep their virtual slots are not swapped out.
+ *
  * Context: Any.
  * Return: their number, more or less; the size of the swap space has to be added
  * to it where something is relative to all that may be swapped out.
  */
 unsigned long vswap_pages(void)
 {
-	long nr;
-
 	if (vswap_never_used())
 		return 0;
-	nr = vswap_counted(VSWAP_NR_USED) - vswap_counted(VSWAP_NR_PHYSICAL);
-	return max(nr, 0L);
+	return vswap_counted(VSWAP_NR_ZERO) + vswap_counted(VSWAP_NR_ZSWAP);
 }
 
 /**

@@ -147,8 +147,15 @@ static unsigned int vswap_batch_store(struct vswap_batch *batch)
 	lru_add_drain();
 	for (i = 0; i < batch->nr; i++) {
 		struct folio *folio = batch->folios[i];
+		bool isolated;
 
-		if (test_bit(i, batch->read) && folio_isolate_lru(folio)) {
+		isolated = test_bit(i, batch->read) && folio_isolate_lru(folio);
+		if (isolated && folio_test_unevictable(folio)) {
+			/* A fault has mapped it meanwhile, and it is locked. */
+			folio_putback_lru(folio);
+			isolated = false;
+		}
+		if (isolated) {
 			list_add_tail(&folio->lru, &folios);
 			nr++;
 		} else {
