@@ -61,7 +61,8 @@ def machine(arch: str, flavour: str) -> dict[str, Any]:
         "mem_bytes": (96 if arch == "um" else 160) * MIB,
         "cpus": 1 if flavour == "minimal" else 2,
         "nodes": 2 if flavour == "rt" else 1,
-        "timeout": 1800.0 if flavour == "kcsan" else 400.0,  # it delays accesses, to see who else makes them
+        # KCSAN delays accesses, to see who else makes them; preempt and rt have lockdep.
+        "timeout": {"kcsan": 1800.0, "minimal": 400.0}.get(flavour, 900.0),
     }
 
 
@@ -74,12 +75,14 @@ def nothing_is_left(result: GuestResult) -> bool:
 @pytest.mark.parametrize(("swap", "pool"), [("none", 80), ("file:512M", 80), ("file:512M", 10)])
 def test_bytes(boot_guest: Boot, arch: str, flavour: str, swap: str, pool: int) -> None:
     guest = machine(arch, flavour)
-    text = EACH.format(modes=" ".join(MODES), size=guest["mem_bytes"] // MIB)
+    # With its checkers a kernel leaves some 120 of 160 MB. Much more data than that would be swapped for minutes.
+    size = guest["mem_bytes"] // MIB if flavour == "minimal" else 120
+    text = EACH.format(modes=" ".join(MODES), size=size)
     result = boot_guest(text, **guest, swap=swap, pool_percent=pool)
     for mode in MODES:
         assert number(result, f"{mode}.code") == 0, answer(result, f"{mode}.json")
         assert answer(result, f"{mode}.json")["verified"] is True
-    assert nothing_is_left(result), result.files["left"]
+    assert result.peak.slots_used > 2000 and nothing_is_left(result), (result.peak, result.files["left"])
 
 
 @pytest.mark.parametrize("mode", ["auto", "always", "never"])

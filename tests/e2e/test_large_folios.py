@@ -343,6 +343,57 @@ def test_parts_are_unmapped_while_swapped_out(
     unmapped(boot_guest, kilobytes, folios, fork, place, "release")
 
 
+# A page of each folio does not compress, so that the folio stays when it has been unmapped. Then that page goes.
+DEAD = """
+group a
+cat > /run/dead.py <<'EOF'
+import json, os, sys
+sys.path.insert(0, "{root}")
+from tests.e2e.swapped_pages import MADV_PAGEOUT, PAGE, content, enter
+from tests.e2e.unmapped_in_guest import MADV_DONTNEED, SIZES, STATE, Folios, allow, libc
+COUNT, KILOBYTES, DEAD = 60, 64, 5
+(SIZES / "enabled").write_text("never")
+allow(SIZES / f"hugepages-{{KILOBYTES}}kB", "always")
+enter("a")
+folios = Folios(COUNT, KILOBYTES)
+zswap = lambda: int((STATE / "zswap").read_text())
+dead = [folio * folios.nr + DEAD for folio in range(COUNT)]
+for page in dead:
+    folios.put(page, os.urandom(PAGE))
+folios.call(libc.madvise, range(len(folios.pages)), MADV_PAGEOUT)
+seen = dict(pages=len(folios.pages), unmapped=folios.swapped(folios.pages), refused=zswap())
+for page in dead:
+    folios.call(libc.madvise, range(page, page + 1), MADV_DONTNEED)
+for _ in range(4):
+    try:
+        open(f"{{os.environ['CG']}}/a/memory.reclaim", "w").write("8M")
+    except OSError:
+        pass
+seen["stored"] = zswap() - seen["refused"]
+kept = [page for page in folios.pages if page not in dead]
+seen["bad"] = folios.differing(kept) + folios.differing(dead, zero=True)
+json.dump(seen, sys.stdout)
+EOF
+CG=$CG python3 /run/dead.py > $RESULTS/out.json; echo $? > $RESULTS/code
+settle
+"""
+
+
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_a_refused_page_that_is_gone_frees_the_others(boot_guest: Boot) -> None:
+    """An unmapped folio with a page that does not compress and is no longer in use: it is split, the rest goes."""
+    result = boot_guest(
+        DEAD.format(root=paths.repo_root()), arch="x86_64", flavour="release", mem_bytes=256 * MIB, pool_percent=50
+    )
+    seen = answer(result, "out.json")
+    logging.info("%s", seen)
+    assert number(result, "code") == 0 and seen["bad"] == 0, seen
+    # The first time the folios are unmapped and stay whole: none of their pages is stored.
+    assert seen["unmapped"] >= 0.8 * seen["pages"] and seen["refused"] < 0.2 * seen["pages"], seen
+    assert seen["stored"] >= 0.7 * seen["pages"], seen
+    assert result.end.slots_used == 0
+
+
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "x86_64", "debug", checkers=True)
 @pytest.mark.parametrize(("kilobytes", "folios"), [(64, 40), (2048, 5)], ids=["64kB", "2048kB"])

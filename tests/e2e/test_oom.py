@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """When nothing can be reclaimed, the OOM killer ends it within seconds."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, fields, nothing_is_left, number
+from tests.e2e.common import HELD, MIB, Boot, answer, fields, nothing_is_left, number
 
 SECONDS = 60.0  # until the first kill, on a loaded machine; alone it takes a tenth of that
 
@@ -132,3 +134,62 @@ def test_data_at_entries_of_devices_counts_once(boot_guest: Boot) -> None:
     assert max(map(float, result.files["zswapped"].split())) > 3000, result.files["zswapped"]
     assert result.files["mode"].strip() == "never" and fields(result, "events")["oom_kill"] == 1
     assert number(result, "b_is_gone") == 0, result.console[-600:]
+
+
+# Most of the memory goes out and comes back, and keeps its slots, as nobody needs them.
+READ_BACK = """
+cat > /run/score.py <<'EOF'
+import sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, anonymous, fill, holds, page_out
+PAGES = 20480
+score = lambda: int(open("/proc/self/oom_score").read())
+memory = anonymous(PAGES)
+fill(memory, range(PAGES))
+scores = [score()]
+page_out(memory, PAGES * PAGE)
+scores.append(score())
+assert holds(memory, range(PAGES))
+print(*scores, score(), open("/sys/kernel/mm/vswap/slots_used").read())
+EOF
+python3 /run/score.py > $RESULTS/scores; echo $? > $RESULTS/code
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_pages_in_memory_count_once(boot_guest: Boot) -> None:
+    """What a score is relative to has swapped-out pages, but not those in memory that still have virtual slots."""
+    text = READ_BACK.format(here=Path(__file__).parent)
+    result = boot_guest(text, flavour="release", mem_bytes=160 * MIB, pool_percent=80)
+    assert number(result, "code") == 0, result.output
+    before, out, after, slots = map(int, result.files["scores"].split())
+    assert slots > 18000 and out < 0.95 * before, result.files["scores"]
+    assert 0.98 * before <= after <= 1.02 * before, result.files["scores"]
+
+
+# In a group with 24 MB, one process has 64 MB, most of it in zswap, and is protected; another takes what it can.
+PROTECTED = (
+    HELD
+    + """
+M=/sys/fs/cgroup/memory; [ -d $M ] || M=/sys/fs/cgroup
+mkdir $M/a; echo 24M > $M/a/memory.limit_in_bytes; echo 200M > $M/a/memory.memsw.limit_in_bytes
+in_a() { ( echo 0 > $M/a/cgroup.procs && exec "$@" ); }
+hold early in_a swapcheck --size 64M --text 30 --passes 1
+for pid in $(cat $M/a/cgroup.procs); do echo -900 > /proc/$pid/oom_score_adj; done
+keep zswap $V/zswap
+in_a swapcheck --size 60M --random 100 & hog=$!
+i=0
+while grep -q '^oom_kill 0$' $M/a/memory.oom_control && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
+sleep 0.5; keep control $M/a/memory.oom_control
+kill $hog; wait $hog; finish early
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_zswap_counts_for_groups_of_cgroup_v1(boot_guest: Boot) -> None:
+    """The adjustment of the protected process is relative to memory and what its group has in zswap."""
+    result = boot_guest(PROTECTED, flavour="release", mem_bytes=256 * MIB, pool_percent=60, cgroup=1)
+    assert number(result, "zswap") > 8000
+    assert fields(result, "control")["oom_kill"] == 1, result.files["control"]
+    assert number(result, "early.code") == 0 and answer(result, "early.json")["verified"] is True

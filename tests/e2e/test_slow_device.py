@@ -391,3 +391,60 @@ def test_device_vanishes(boot_guest: Boot) -> None:
     assert answer(result, "more.json")["verified"] is True, result.output
     assert number(result, "written") != 0 and set(result.files["verify"].split()) == {"0"}
     assert (result.end.slots_used, result.end.physical) == (0, 0)
+
+
+# Of each 512 KB of the device the last 32 are slow, so that swapoff waits in each batch for a few reads. Meanwhile
+# a process reads what is in memory again and not yet given to reclaim. What it maps is locked.
+LOCKED = """
+disk=$(device); swapoff $disk
+awk -v disk=$disk -v size=$(cat /sys/block/${disk##*/}/size) 'BEGIN {
+  for (at = 0; at < size; at += 1024) {
+    print at, 960, "linear", disk, at
+    print at + 960, 64, "delay", disk, at + 960, 30, disk, at + 960, 0
+  }
+}' | dmsetup create --noudevsync --noudevrules slow && mkswap /dev/dm-0 > /dev/null && swapon /dev/dm-0 || exit 1
+group a
+cat > /run/locked.py <<'EOF'
+import ctypes, mmap, os, subprocess, sys, time
+CG = os.environ["CG"]
+sys.path.insert(0, "%(here)s")
+from swapped_pages import PAGE, enter, fill, holds, page_out
+PAGES, SYS_mlock2, MLOCK_ONFAULT = 4000, 325, 1
+physical = lambda: int(open("/sys/kernel/mm/vswap/physical").read())
+memory = mmap.mmap(-1, PAGES * PAGE)  # shared
+start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+enter("a")
+fill(memory, range(PAGES))
+page_out(memory, PAGES * PAGE)
+for _ in range(30):  # they are written; now they leave memory
+    try:
+        open(CG + "/a/memory.reclaim", "w").write("16M")
+    except OSError:
+        pass
+    if int(open(CG + "/a/memory.current").read()) < PAGES * PAGE // 8:
+        break
+    time.sleep(0.1)
+print(physical())
+assert ctypes.CDLL(None).syscall(SYS_mlock2, ctypes.c_void_p(start), len(memory), MLOCK_ONFAULT) == 0
+swapoff, touched = subprocess.Popen(["swapoff", "/dev/dm-0"]), 0
+while swapoff.poll() is None:
+    done = PAGES - physical()
+    for page in range(touched, done):  # they are in this order on the device
+        memory[page * PAGE]
+    touched = done
+assert swapoff.returncode == 0
+assert holds(memory, range(PAGES))
+EOF
+CG=$CG python3 /run/locked.py > $RESULTS/physical; echo $? > $RESULTS/code
+"""
+
+
+@pytest.mark.kernel("vswap", "um", "debug")
+def test_swapoff_leaves_locked_memory_alone(boot_guest: Boot) -> None:
+    """Folios that are locked between being read and being stored elsewhere: reclaim must not get them."""
+    result = boot_guest(
+        LOCKED % {"here": Path(__file__).parent},
+        mem_bytes=256 * MIB, swap="file:64M", mode="always", zswap=False, cpus=2,
+    )  # fmt: skip
+    assert number(result, "code") == 0, result.output
+    assert number(result, "physical") > 3500
