@@ -16,7 +16,7 @@ from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult, GuestSpec
 from vswaplab.guestprograms.stress.__main__ import DISTURBERS
 from vswaplab.stress import campaign, isolation, outcomes, page, tally
-from vswaplab.stress.classes import CLASSES
+from vswaplab.stress.classes import CLASSES, Class
 from vswaplab.stress.isolation import Beside, Figures
 from vswaplab.stress.outcomes import Outcome
 from vswaplab.stress.record import Record, add, added, read, write
@@ -264,6 +264,18 @@ def test_what_belongs_to_a_class() -> None:
     stress = next(one for one in CLASSES if one.name == "Stress")
     assert {trial.name for trial in TRIALS} == set(stress.trials)
     assert {name for one in CLASSES for name in one.trials} <= {trial.name for trial in TRIALS}
+
+
+def test_runs_of_a_class() -> None:
+    """All files of it in one run, or, of what takes hours, any; a part of a file is neither."""
+    both, one, part = (
+        Tally(told, "as marked", 1, 0, [], 0, 1.0, "0123456789ab", "2026-11-26")
+        for told in ("--long tests/a.py tests/b.py", "--long tests/a.py", "--long -k c tests/a.py")
+    )
+    whole = Class("whole", "", (), files=("tests/a.py", "tests/b.py"))
+    apart = replace(whole, name="apart", apart=True)
+    assert [whole.has_run(run) for run in (both, one, part)] == [True, False, False]
+    assert [apart.has_run(run) for run in (both, one, part)] == [True, True, False]
 
 
 @pytest.mark.parametrize(
