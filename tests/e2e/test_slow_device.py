@@ -38,18 +38,24 @@ def helper(name: str) -> str:
     return str(Path(__file__).with_name(f"{name}_in_guest.py"))
 
 
-# swap_on NAME TARGET: swap to a device of the device mapper, and to nothing else. @ in the target is the disk.
+# swap_table NAME < TABLE: swap to a device of the device mapper, and to nothing else. @ in the table is the disk.
+# swap_on NAME TARGET: the same, if all of it is one target.
 PRELUDE = """
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
-swap_on() {
+sectors() { disk=$(device); cat /sys/block/${disk##*/}/size; }
+swap_table() {
   disk=$(device); swapoff $disk
   # Where memory is short the device mapper waits for one of its own requests to end: let it have enough.
   echo 1024 > /sys/module/dm_mod/parameters/reserved_bio_based_ios
-  echo "0 $(cat /sys/block/${disk##*/}/size) $2" | sed "s,@,$disk,g" |
-    dmsetup create --noudevsync --noudevrules $1 || exit 1
+  sed "s,@,$disk,g" | dmsetup create --noudevsync --noudevrules $1 || exit 1
   dm=/dev/dm-0
   mkswap $dm > /dev/null && swapon $dm || exit 1
+}
+swap_on() {
+  swap_table $1 << END
+0 $(sectors) $2
+END
 }
 swap_off() { swapoff $dm; echo $? > $RESULTS/swapoff; }
 """
@@ -395,14 +401,16 @@ def test_device_vanishes(boot_guest: Boot) -> None:
 
 # Of each 512 KB of the device the last 32 are slow, so that swapoff waits in each batch for a few reads. Meanwhile
 # a process reads what is in memory again and not yet given to reclaim. What it maps is locked.
-LOCKED = """
-disk=$(device); swapoff $disk
-awk -v disk=$disk -v size=$(cat /sys/block/${disk##*/}/size) 'BEGIN {
+LOCKED = (
+    PRELUDE
+    + """
+awk -v size=$(sectors) 'BEGIN {
   for (at = 0; at < size; at += 1024) {
-    print at, 960, "linear", disk, at
-    print at + 960, 64, "delay", disk, at + 960, 30, disk, at + 960, 0
+    print at, 960, "linear @", at
+    print at + 960, 64, "delay @", at + 960, 30, "@", at + 960, 0
   }
-}' | dmsetup create --noudevsync --noudevrules slow && mkswap /dev/dm-0 > /dev/null && swapon /dev/dm-0 || exit 1
+}' > /run/table
+swap_table slow < /run/table
 group a
 cat > /run/locked.py <<'EOF'
 import ctypes, mmap, os, subprocess, sys, time
@@ -437,6 +445,7 @@ assert holds(memory, range(PAGES))
 EOF
 CG=$CG python3 /run/locked.py > $RESULTS/physical; echo $? > $RESULTS/code
 """
+)
 
 
 @pytest.mark.kernel("vswap", "um", "debug")
