@@ -188,8 +188,12 @@ kill $hog; wait $hog; finish early
 
 @pytest.mark.kernel("vswap", "um", "release")
 def test_zswap_counts_for_groups_of_cgroup_v1(boot_guest: Boot) -> None:
-    """The adjustment of the protected process is relative to memory and what its group has in zswap."""
+    """The adjustment of the protected process is relative to memory and what its group has in zswap.
+
+    The hog may be killed twice, its worker and then what waits for the worker: the kernel does not count a victim
+    that is exiting as one that will still free memory, so whoever faults meanwhile invokes the OOM killer again.
+    """
     result = boot_guest(PROTECTED, flavour="release", mem_bytes=256 * MIB, pool_percent=60, cgroup=1)
     assert number(result, "zswap") > 8000
-    assert fields(result, "control")["oom_kill"] == 1, result.files["control"]
+    assert 1 <= fields(result, "control")["oom_kill"] <= 2, result.files["control"]
     assert number(result, "early.code") == 0 and answer(result, "early.json")["verified"] is True
