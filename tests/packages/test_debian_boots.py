@@ -70,6 +70,18 @@ def test_a_debian_with_both_packages(booted: machine.Debian) -> None:
     assert zswap["ratio"] > 1.5, zswap
     assert debian.complaints() == []
 
+    # A setting that is refused does not keep the service from taking the others back, or from being reloaded.
+    debian.ok(
+        "sed -i 's/^#compressor =.*/compressor = nosuch/' /etc/vswap.conf && systemctl restart vswap.service"
+    )
+    assert debian.ok("systemctl is-active vswap.service") == "active" and settings(debian) == ["Y", "50", "Y"]
+    assert "compressor: not set to nosuch" in debian.ok("journalctl -u vswap.service -o cat --no-pager")
+    debian.ok("systemctl stop vswap.service")
+    assert settings(debian) == ["Y", "20", "N"]
+    debian.ok("sed -i 's/^compressor =.*/#compressor = zstd/' /etc/vswap.conf")
+    debian.ok("systemctl reload-or-restart vswap.service")
+    assert settings(debian) == ["Y", "50", "Y"]
+
     # Removed: as the kernel has it, with what was chosen when it was built.
     debian.ok("DEBIAN_FRONTEND=noninteractive apt-get remove -y vswap-tools", 900)
     assert settings(debian) == ["Y", "20", "N"]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Run vswapctl in this process, on a fake machine."""
 
+import builtins
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -17,6 +18,18 @@ class Ran(Protocol):
 
     def __call__(self, root: Path, *words: str) -> tuple[int, str, str]:
         """Exit code, output, errors."""
+
+
+def refuse_to_open(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
+    """Files whose path has one of the parts need root. Tests may run as root, whom no mode stops."""
+    real = builtins.open
+
+    def refusing(path: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(part in str(path) for part in parts):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "open", refusing)
 
 
 @pytest.fixture

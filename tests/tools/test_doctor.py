@@ -44,7 +44,7 @@ def test_nothing(ours: Path, ctl: Ran) -> None:
         ({f"{Z}/compressor": "lz4\n"}, "compressor-missing", "sudo modprobe crypto-lz4"),
         ({**DEVICELESS, f"{Z}/max_pool_percent": 20}, "pool-small", f"echo 50 | sudo tee {Z}/max_pool_percent"),
         ({f"{Z}/max_pool_percent": 0}, "pool-small", f"echo 50 | sudo tee {Z}/max_pool_percent"),
-        ({"/proc/meminfo": fakes.meminfo(pool=1900, stored=5000)}, "pool-full",
+        ({**DEVICELESS, "/proc/meminfo": fakes.meminfo(pool=1900, stored=5000)}, "pool-full",
          f"echo 65 | sudo tee {Z}/max_pool_percent"),
         ({"/proc/cmdline": "quiet zswap.enabled=0\n"}, "cmdline-zswap", "sudo kernel-install add-all"),
         ({"/proc/cmdline": "zswap.enabled=N\n", "/usr/sbin/grubby": ""}, "cmdline-zswap",
@@ -52,14 +52,14 @@ def test_nothing(ours: Path, ctl: Ran) -> None:
         ({"/proc/cmdline": "vswap=never\n", "/etc/default/grub": "", "/usr/sbin/update-grub": ""}, "cmdline-vswap",
          "sudo sed -i 's/ *vswap=never//' /etc/default/grub"),
         ({"/usr/lib/systemd/zram-generator.conf": "# x\n[zram0]\nzram-size = ram\n"}, "zram-generator",
-         "sudo ln -sf /dev/null /etc/systemd/zram-generator.conf"),
+         "sudo ln -s /dev/null /etc/systemd/zram-generator.conf"),
         ({"/etc/systemd/zram-generator.conf.d/a.conf": "[zram1]\n"}, "zram-generator",
-         "sudo ln -sf /dev/null /etc/systemd/zram-generator.conf.d/a.conf"),
+         "sudo sed -i '1s/^/#/' /etc/systemd/zram-generator.conf.d/a.conf"),
         ({"/usr/lib/udev/rules.d/30-zram.rules":
           'KERNEL=="zram0", RUN+="/bin/sh -c \'echo N > /sys/module/zswap/parameters/enabled\'"\n'},
-         "udev-rule", "sudo ln -sf /dev/null /etc/udev/rules.d/30-zram.rules"),
+         "udev-rule", "sudo ln -s /dev/null /etc/udev/rules.d/30-zram.rules"),
         ({"/etc/tmpfiles.d/z.conf": "w! /sys/module/zswap/parameters/enabled - - - - N\n"}, "tmpfiles",
-         "sudo ln -sf /dev/null /etc/tmpfiles.d/z.conf"),
+         "sudo sed -i '1s/^/#/' /etc/tmpfiles.d/z.conf"),
         ({"/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 100, 1, 5))}, "zram-and-zswap",
          "sudo vswapctl drain /dev/zram0"),
         ({"/proc/swaps": fakes.swaps(("/swap it", "file", 100, 0, 5)).replace("swap it", "swap\\040it"),
@@ -101,6 +101,9 @@ def test_finding(ours: Path, ctl: Ran, files: Files, name: str, command: str) ->
         {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "vswap_slot_alloc 0\n",
          "/sys/power/resume": "259:3\n"},
         {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 5, 5))},
+        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "pswpout 5\n"},
+        {"/proc/meminfo": fakes.meminfo(pool=1900, stored=5000)},
+        {"/usr/lib/systemd/zram-generator.conf": "[zram0]\nzram-size = 9\nmount-point = /var/tmp\n"},
         DAEMON,
         fakes.group("/g", memory_swap_max=0, memory_zswap_max=4096),
         {f"{VM}/page-cluster": "x\n", f"{VM}/swappiness": "\n"},
@@ -135,6 +138,103 @@ def test_only_the_uppermost_groups(ours: Path) -> None:
     for name in ("/g", "/g/a", "/g/a/b", "/g2"):
         fakes.write(ours, fakes.group(name, memory_swap_max=0))
     assert len(found(ours)["group-not-swapped"].commands) == 2
+
+
+def test_a_group_below_one_that_may_use_zswap(ours: Path) -> None:
+    """Each level has to allow it: the remedy for the group above is none for this one."""
+    fakes.write(ours, fakes.group("/g", memory_swap_max=0, memory_zswap_max=4096))
+    fakes.write(ours, fakes.group("/g/a", memory_swap_max=0))
+    assert "for 1 group(s): /g/a;" in found(ours)["group-not-swapped"].text
+
+
+def test_a_container(ours: Path, ctl: Ran) -> None:
+    """What it sees as the root is a group with limits."""
+    top = "/sys/fs/cgroup"
+    fakes.write(ours, {f"{top}/memory.max": "max\n", f"{top}/memory.swap.max": 0, **fakes.process(9, "sh", "/")})
+    assert found(ours)["group-not-swapped"].commands == [
+        f"echo {4096 * fakes.MIB} | sudo tee {top}/memory.zswap.max"
+    ]
+    for words in (("cgroup", "/"), ("why", "9")):
+        out = ctl(ours, *words)[1]
+        assert "memory.swap.max of / is 0: it is not swapped" in out and "no limit holds" not in out, out
+    fakes.write(ours, {f"{top}/memory.swap.current": 90 * fakes.MIB})
+    assert 'vswap_group_swap_bytes{group="/"}' in ctl(ours, "export", "--groups", "9")[1]
+
+
+def commands(root: Path, name: str) -> None:
+    """Do what a finding proposes, to the files below a root; some files of it belong to root otherwise."""
+    for text in found(root)[name].commands:
+        words = [str(root / word[1:]) if word.startswith("/") else word for word in shlex.split(text)[1:]]
+        if words[0] in ("sed", "cp", "ln", "mkdir"):
+            words = ["/dev/null" if word.endswith("/dev/null") else word for word in words]
+            subprocess.run(words, check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "over", "text"),
+    [
+        ("tmpfiles", "/etc/tmpfiles.d/l.conf", "/etc/tmpfiles.d/l.conf", "d /x\nw {off} - - - - 0\nf /y\n"),
+        ("tmpfiles", "/usr/lib/tmpfiles.d/l.conf", "/etc/tmpfiles.d/l.conf", "d /x\nw {off} - - - - 0\nf /y\n"),
+        ("udev-rule", "/etc/udev/rules.d/l.rules", "/etc/udev/rules.d/l.rules",
+         'A=="b", C="d"\nRUN+="echo N > {off}"\nE="f"\n'),
+        ("zram-generator", "/etc/systemd/zram-generator.conf", "/etc/systemd/zram-generator.conf",
+         "# mine\n[zram0]\nzram-size = ram\n"),
+    ],
+)  # fmt: skip
+def test_what_else_is_in_a_file_stays(ours: Path, name: str, file: str, over: str, text: str) -> None:
+    """Nothing is found afterwards, and no line is gone."""
+    text = text.format(off="/sys/module/zswap/parameters/enabled")
+    fakes.write(ours, {file: text})
+    (ours / over[1:]).parent.mkdir(parents=True, exist_ok=True)
+    commands(ours, name)
+    assert found(ours) == {}
+    lines = (ours / over[1:]).read_text().splitlines()
+    assert [line.removeprefix("#") for line in lines] == [line.removeprefix("#") for line in text.splitlines()]
+    if name != "zram-generator":
+        assert [line.startswith("#") for line in lines] == [False, True, False]
+
+
+def test_the_line_of_fstab_that_goes(ours: Path, tmp_path: Path) -> None:
+    """The file's own, whatever is in its name."""
+    fakes.write(ours, {
+        "/proc/swaps": fakes.swaps(("/s.w|p it", "file", 100, 0, 5)).replace("p it", "p\\040it"),
+        "/proc/vmstat": "vswap_slot_alloc 0\n",
+    })  # fmt: skip
+    fstab = tmp_path / "fstab"
+    fstab.write_text("/s.w|p\\040it none swap\n/sxw|p\\040it none swap\n")
+    words = shlex.split(found(ours)["swapfile-unused"].commands[1])
+    assert words[0] == "sudo" and words[-1] == "/etc/fstab"
+    subprocess.run([*words[1:-1], str(fstab)], check=True)
+    assert fstab.read_text() == "/sxw|p\\040it none swap\n"
+    assert "hibernate" in found(ours)["swapfile-unused"].text
+
+
+def test_zram_is_taken_away_before_zswap_is_on_for_good(ours: Path) -> None:
+    fakes.write(ours, {"/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 9, 1, 5)), f"{Z}/enabled": "N\n"})
+    now, drain, later = found(ours)["zswap-off"].commands
+    assert now.startswith("echo Y") and drain == "sudo vswapctl drain /dev/zram0" and "tmpfiles.d" in later
+
+
+def test_settings_that_the_service_makes(ours: Path, tmp_path: Path) -> None:
+    """They are changed where it has them from."""
+    conf = tmp_path / "vswap.conf"
+    package = Path(__file__).parents[2] / "packaging/vswap-tools/vswap.conf"
+    for text, wanted in (
+        (package.read_text(), "max_pool_percent = 65"),
+        ("enabled = yes\n", "max_pool_percent = 65"),
+    ):
+        fakes.write(ours, {**DEVICELESS, "/proc/meminfo": fakes.meminfo(pool=1900), "/etc/vswap.conf": text})
+        conf.write_text(text)
+        later = found(ours)["pool-full"].commands[1].replace("sudo ", "").replace("/etc/vswap.conf", str(conf))
+        subprocess.run(["sh", "-c", later], check=True)
+        assert [line for line in conf.read_text().splitlines() if line.startswith("max_pool")] == [wanted]
+        assert len(conf.read_text().splitlines()) <= len(text.splitlines()) + 1
+
+
+def test_a_sysctl_comes_after_that_of_the_distribution(ours: Path) -> None:
+    fakes.write(ours, {**DEVICELESS, f"{VM}/swappiness": 10})
+    name = found(ours)["swappiness"].commands[1].rpartition("/")[2]
+    assert sorted(["99-sysctl.conf", name])[1] == name
 
 
 def test_daemon_with_its_remedy(ours: Path) -> None:

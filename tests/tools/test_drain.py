@@ -153,6 +153,13 @@ def test_a_call_that_fails_by_itself(ours: Path, capfd: pytest.CaptureFixture[st
     with pytest.raises(CtlError, match="interrupted by a signal"):
         run(ours, killed)
 
+    def out_of_memory(_path: str) -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    with pytest.raises(CtlError, match="no room for all of /dev/vda2: it stays in use"):
+        run(ours, out_of_memory)
+
 
 def never(_path: str) -> int:
     raise AssertionError("swapoff was called")
@@ -181,6 +188,19 @@ def test_no_room(ours: Path, ctl: Ran) -> None:
     assert run(ours, lambda _path: 0, force=True) == 0
     code, out, err = ctl(ours, "drain", DEVICE, "--dry-run")
     assert code == 1 and "150.0 MB in zswap, 0 B on other devices, 50.0 MB in RAM" in out and "not enough" in err
+
+
+def test_the_room_that_zram_gives_back(ours: Path, ctl: Ran) -> None:
+    """1 GB in 300 MB, 800 MB available: it fits, as zram shrinks meanwhile."""
+    fakes.write(ours, {
+        **fakes.zswap("N"),
+        "/proc/meminfo": fakes.meminfo(available=800),
+        "/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 2048, 1024, 5)),
+        "/sys/block/zram0/disksize": 2048 * fakes.MIB,
+        "/sys/block/zram0/mm_stat": f"{1024 * fakes.MIB} {299 * fakes.MIB} {300 * fakes.MIB} 0 0 0 0 0 0\n",
+    })  # fmt: skip
+    code, out, err = ctl(ours, "drain", "/dev/zram0", "--dry-run")
+    assert (code, err) == (0, "") and "1.1 GB in RAM" in out
 
 
 def test_dry_run_and_root(ours: Path, ctl: Ran) -> None:

@@ -72,7 +72,7 @@ def test_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
     directory.mkdir()
     (directory / "memory.swap.current").write_text("4096\n")
     samples, _ = promtext.parse(ctl(ours, "export", "--groups", "9")[1])
-    assert (("group", "/x?"),) in samples["vswap_group_swap_bytes"]
+    assert (("group", "/x\\xff"),) in samples["vswap_group_swap_bytes"]
 
 
 def test_file(ours: Path, ctl: Ran, tmp_path: Path) -> None:

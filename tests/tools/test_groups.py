@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """vswapctl cgroup, why and mode."""
 
-import builtins
 import json
 import os
 from pathlib import Path
@@ -10,23 +9,11 @@ from typing import Any
 import pytest
 
 from tests.tools import fakes
-from tests.tools.conftest import Ran
+from tests.tools.conftest import Ran, refuse_to_open
 from vswapctl import cgroups
 from vswapctl.kernel import Kernel
 
 MIB = fakes.MIB
-
-
-def refuse_to_open(monkeypatch: pytest.MonkeyPatch, *parts: str) -> None:
-    """Files whose path has one of the parts need root. Tests may run as root, whom no mode stops."""
-    real = builtins.open
-
-    def refusing(path: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(part in str(path) for part in parts):
-            raise PermissionError(13, "Permission denied", str(path))
-        return real(path, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "open", refusing)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +112,35 @@ def test_why(ours: Path, ctl: Ran) -> None:
         "what cannot be known", "group /user.slice/shell",
     ):  # fmt: skip
         assert text in " ".join(out.split()), (text, out)
+
+
+def test_writes_that_are_overtaken_are_not_direct(ours: Path, ctl: Ran) -> None:
+    """They count as writes to a device, not as ones from zswap."""
+    stat = (ours / "proc/vmstat").read_text().replace("vswap_overtake 0", "vswap_overtake 600")
+    fakes.write(ours, {"/proc/vmstat": stat})
+    assert "without having been in zswap" not in ctl(ours, "why", "77")[1]
+
+
+def test_a_pool_that_is_nearly_full(ours: Path, ctl: Ran) -> None:
+    """With nowhere to write back to it takes pages all the same."""
+    fakes.write(ours, {"/proc/meminfo": fakes.meminfo(pool=1900, stored=5000)})
+    assert "takes nothing before it shrinks" in ctl(ours, "why", "77")[1]
+    fakes.write(ours, {"/proc/swaps": fakes.SWAPS})
+    assert "takes nothing before it shrinks" not in ctl(ours, "why", "77")[1]
+
+
+def test_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
+    """Two groups stay two, and their limits are found."""
+    for byte in (b"\xff", b"\xfe"):
+        name = os.fsdecode(b"/x" + byte)
+        fakes.write(ours, fakes.group(name, swap=90, memory_swap_max=MIB))
+    fakes.write(ours, {"/proc/77/cgroup": b"0::/x\xff\n"})
+    out = ctl(ours, "why", "77")[1]
+    assert "memory.swap.max" in out and "group /x?" in out
+    out = ctl(ours, "export", "--groups", "9")[1]
+    assert 'vswap_group_swap_bytes{group="/x\\\\xff"}' in out and 'group="/x\\\\xfe"' in out
+    code, out, _ = ctl(ours, "cgroup", os.fsdecode(b"x\xff"), "--json")
+    assert code == 0 and json.loads(out)["limits"]["memory.swap.max"] == MIB
 
 
 def test_why_without_root(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,6 +132,38 @@ def test_no_configuration_no_zswap(ctl: Ran, ours: Path, tmp_path: Path) -> None
     assert code == 3 and "CONFIG_ZSWAP=y" in err
 
 
+@pytest.mark.parametrize("generator", [False, True], ids=["active", "at boot"])
+def test_not_in_front_of_zram(ctl: Ran, tmp_path: Path, generator: bool) -> None:
+    """What is compressed would be compressed again. All else is set, and zswap is once zram has gone."""
+    root = fakes.write(fakes.mainline_zram(tmp_path), {"/etc/vswap.conf": CONF})
+    if generator:
+        fakes.write(root, {"/proc/swaps": fakes.SWAPS, "/usr/lib/systemd/zram-generator.conf": "[zram0]\n"})
+    code, out, err = ctl(root, "setup")
+    assert code == 0 and "max_pool_percent: 60" in out and "enabled:" not in out.replace("shrinker_enabled:", "")
+    assert "zswap stays off: swap is on zram" in err and err.count("\n") == 1
+    assert values(root)["enabled"] == "N"
+    fakes.write(root, {
+        "/proc/swaps": fakes.swaps(("/dev/vda2", "partition", 9, 1, 5)),
+        "/usr/lib/systemd/zram-generator.conf": "",
+    })  # fmt: skip
+    assert ctl(root, "setup") == (0, "enabled: Y\n", "")
+
+
+def test_a_number_is_a_decimal_one(ctl: Ran, off: Path) -> None:
+    """The kernel reads 050 as 40."""
+    fakes.write(off, {"/etc/vswap.conf": "max_pool_percent = 050\n"})
+    assert ctl(off, "setup") == (0, "max_pool_percent: 50\n", "")
+
+
+def test_a_file_beside_us(off: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctl: Ran) -> None:
+    """A relative name is one of where we are, not of the root of the tree."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/my.conf").write_text("max_pool_percent = x\n")
+    monkeypatch.chdir(tmp_path / "here")
+    code, _, err = ctl(Path("/"), "setup", "--dry-run", "--config", "my.conf")
+    assert code == 2 and f"{tmp_path}/here/my.conf:1: max_pool_percent cannot be 'x'" in err
+
+
 def test_mainline_has_no_mode(ctl: Ran, tmp_path: Path) -> None:
     root = fakes.write(
         fakes.mainline_zswap(tmp_path), {"/etc/vswap.conf": "mode = always\nmax_pool_percent = 30\n"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools import fakes
-from tests.tools.conftest import Ran
+from tests.tools.conftest import Ran, refuse_to_open
 
 MIB = fakes.MIB
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -144,6 +144,12 @@ def test_needs_root(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> No
     code, out, _ = ctl(ours, "status")
     assert code == 0 and "needs root" in out
     assert json.loads(ctl(ours, "status", "--json")[1])["needs_root"] == ["/sys/kernel/debug"]
+
+
+def test_free_space_needs_root(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That line says so, and is not left out."""
+    refuse_to_open(monkeypatch, "/free_contiguous")
+    assert "free space between used slots: needs root\n" in ctl(ours, "status")[1]
 
 
 def test_names_cannot_move_the_cursor(ours: Path, ctl: Ran) -> None:

@@ -11,9 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vswapctl import zramconf
 from vswapctl.errors import CannotRead, UsageError
 from vswapctl.kernel import Kernel, as_number
 from vswapctl.snapshot import VSWAP
+from vswapctl.swaps import devices
 
 CONFIG = "/etc/vswap.conf"
 BEFORE = "/run/vswap/before"
@@ -45,7 +47,8 @@ def _value(name: str, text: str) -> str | None:
     if name in ("enabled", "shrinker_enabled"):
         return _SWITCH.get(text.lower())
     if name.endswith("_percent"):
-        return text if 1 <= (as_number(text) or 0) <= 100 else None
+        number = as_number(text) or 0  # not as it is written: the kernel takes 050 for 40
+        return str(number) if 1 <= number <= 100 else None
     if name == "mode":
         return text if text in ("never", "auto", "always") else None
     return text if re.fullmatch(r"[\w-]+", text, re.ASCII) else None
@@ -74,6 +77,12 @@ def read(kernel: Kernel, name: str) -> dict[str, str]:
     if text is None:
         raise CannotRead(f"cannot read {kernel.path(name)}: it says how zswap is to be set up")
     return parse(text, kernel.path(name))
+
+
+def swaps_to_zram(kernel: Kernel) -> bool:
+    """Whether all swap is on zram, or will be: zswap in front of it would compress everything twice."""
+    active = devices(kernel)
+    return all(device.is_zram for device in active) if active else any(zramconf.files(kernel))
 
 
 def changes(kernel: Kernel, wanted: Mapping[str, str]) -> list[Change]:

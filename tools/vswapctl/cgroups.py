@@ -50,8 +50,8 @@ def _walk(kernel: Kernel, top: str, group: str, found: list[Usage]) -> Usage:
         inner_swap += inner.swap
         inner_zswap += inner.zswap
     own = Usage(group, max(0, swap - inner_swap), max(0, zswap - inner_zswap))
-    if own.both and group:
-        found.append(own)
+    if own.both and (group or limited(kernel, top)):
+        found.append(own._replace(group=group or "/"))
     return Usage(group, swap, zswap)
 
 
@@ -73,16 +73,23 @@ def groups(kernel: Kernel, top: str, group: str = "") -> list[str]:
 
 def of_process(kernel: Kernel, pid: int) -> str | None:
     """The group of a process, as /proc/PID/cgroup says; "" for the root."""
-    for line in kernel.lines(f"/proc/{pid}/cgroup"):
+    # A name may have what splitlines() takes for the end of a line.
+    for line in (kernel.text(f"/proc/{pid}/cgroup") or "").split("\n"):
         if line.startswith("0::/"):
             return line[3:].removesuffix(" (deleted)").rstrip("/")
     return None
 
 
-def lineage(group: str) -> list[str]:
-    """The group and all above it but the root, which has no limits."""
+def limited(kernel: Kernel, top: str) -> bool:
+    """Whether the uppermost group that is seen has limits: in a container it is not the root."""
+    return kernel.exists(f"{top}/memory.max")
+
+
+def lineage(kernel: Kernel, top: str, group: str) -> list[str]:
+    """The group and all above it, the root without limits left out."""
     parts = [part for part in group.split("/") if part]
-    return ["/" + "/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    least = 0 if limited(kernel, top) else 1
+    return ["/" + "/".join(parts[:count]) for count in range(len(parts), least - 1, -1)]
 
 
 def normal(top: str, path: str) -> str:
@@ -119,7 +126,7 @@ PAIRS = (
 def holds(kernel: Kernel, top: str, group: str) -> list[Hold]:
     """All limits that hold for a group, its own and those of groups above, the tightest first."""
     found = []
-    for member in lineage(group):
+    for member in lineage(kernel, top, group):
         for file, current in PAIRS:
             limit = kernel.limit(f"{top}{member}/{file}")
             if isinstance(limit, int):

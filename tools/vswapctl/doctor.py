@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a check of vswapctl doctor looks at, and what it finds."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from vswapctl import cgroups, snapshot
+from vswapctl import bootconf, cgroups, snapshot
 from vswapctl.kernel import Kernel
 from vswapctl.snapshot import Snapshot
 
@@ -49,15 +50,22 @@ Check = Callable[[Machine], Iterator[Finding]]
 
 
 def sysctl_commands(name: str, value: int) -> list[str]:
-    """Set vm.NAME now and at every boot."""
+    """Set vm.NAME now and at every boot: after /etc/sysctl.conf, which is read as 99-sysctl.conf."""
     setting = f"vm.{name}={value}"
-    return [f"sudo sysctl -w {setting}", f"echo {setting} | sudo tee /etc/sysctl.d/90-vswap-{name}.conf"]
+    return [f"sudo sysctl -w {setting}", f"echo {setting} | sudo tee /etc/sysctl.d/99-vswap-{name}.conf"]
 
 
-def zswap_commands(name: str, value: str) -> list[str]:
-    """Set a parameter of zswap now and at every boot."""
-    file, rule = f"{snapshot.ZSWAP}/{name}", f"/etc/tmpfiles.d/zswap-{name}.conf"
-    return [f"echo {value} | sudo tee {file}", f"echo 'w {file} - - - - {value}' | sudo tee {rule}"]
+def zswap_commands(kernel: Kernel, name: str, value: str) -> list[str]:
+    """Set a parameter of zswap now and at every boot, where vswap.service or else tmpfiles.d has it from."""
+    file = f"{snapshot.ZSWAP}/{name}"
+    now = f"echo {value} | sudo tee {file}"
+    lines = kernel.text(bootconf.CONFIG)
+    if lines is None:
+        return [now, f"echo 'w {file} - - - - {value}' | sudo tee /etc/tmpfiles.d/zswap-{name}.conf"]
+    said = {"Y": "yes", "N": "no"}.get(value, value)
+    if re.search(rf"(?m)^#*{name} *=", lines):
+        return [now, f"sudo sed -i 's/^#*{name} *=.*/{name} = {said}/' {bootconf.CONFIG}"]
+    return [now, f"echo '{name} = {said}' | sudo tee -a {bootconf.CONFIG}"]
 
 
 def examine(kernel: Kernel) -> Machine:

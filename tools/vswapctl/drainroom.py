@@ -29,7 +29,9 @@ def room(snap: Snapshot, device: Device) -> Room:
     Only with virtual slots does it go to zswap without needing space on another device.
     """
     others = sum(other.free for other in snap.devices if other.name != device.name)
-    available, zswap = snap.available, snap.zswap
+    # A zram disk gives its memory back as it is emptied.
+    freed = sum(disk.memory for disk in snap.zram if f"/dev/{disk.name}" == device.name)
+    available, zswap = snap.available + freed, snap.zswap
     if snap.slots is None or snap.slots.mode == "never" or zswap is None or not zswap.enabled:
         return Room(others, 0, available)
     pool = min(available, max(0, (zswap.limit or 0) - zswap.pool))

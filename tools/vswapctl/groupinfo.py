@@ -54,7 +54,7 @@ class Info(NamedTuple):
 def read(kernel: Kernel, top: str, group: str) -> Info:
     """Everything about a group; the root is ""."""
     at = f"{top}{group}"
-    line = cgroups.lineage(group)
+    line = cgroups.lineage(kernel, top, group)
     return Info(
         group,
         kernel.exists(VSWAP),
@@ -95,8 +95,7 @@ def _not_swapped(info: Info, swap: Hold) -> str:
     if not (kept := [group for group in closed if group not in allowed]):
         return f"memory.swap.max of {swap.group} is 0: zswap may be used, and no device"
     return (
-        f"memory.swap.max of {kept[0]} is 0: it is not swapped; "
-        "a limit in its memory.zswap.max would allow zswap"
+        f"memory.swap.max of {kept[0]} is 0: it is not swapped; a limit in its memory.zswap.max would allow zswap"
     )
 
 

@@ -26,7 +26,7 @@ class Kernel:
     def text(self, name: str) -> str | None:
         """What is in a file; None if it is not there or may not be read."""
         try:
-            with open(self.path(name), encoding="utf-8", errors="replace") as file:
+            with open(self.path(name), encoding="utf-8", errors="surrogateescape") as file:
                 return file.read()
         except PermissionError:
             self._deny(name)

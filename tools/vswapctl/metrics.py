@@ -110,7 +110,8 @@ def collect(snap: Snapshot, groups: Iterable[Usage] = ()) -> list[Metric]:
 
 
 def _quoted(text: str) -> str:
-    valid = text.encode("utf-8", "replace").decode()  # a group's name may be no UTF-8
+    # A group's name may be no UTF-8, and two of them must not become one.
+    valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return valid.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

@@ -29,6 +29,11 @@ def _settings(snap: Snapshot) -> list[str]:
     return found
 
 
+def _waits(snap: Snapshot) -> bool:
+    """Whether a pool that was full waits until it has shrunk: not if nothing can be written back."""
+    return snap.slots is None or any(device.free for device in snap.devices)
+
+
 def _pool(snap: Snapshot) -> list[str]:
     zswap = snap.zswap
     if zswap is None or zswap.fill is None or not zswap.enabled:
@@ -37,7 +42,7 @@ def _pool(snap: Snapshot) -> list[str]:
     used = f"{size(zswap.pool)}, {percent(zswap.pool, zswap.limit)} of its limit"
     if zswap.fill >= 1:
         found.append(f"zswap's pool is full ({used}): pages are written back, or not taken")
-    elif zswap.fill * 100 >= (zswap.accept_percent or 100):
+    elif zswap.fill * 100 >= (zswap.accept_percent or 100) and _waits(snap):
         found.append(f"zswap's pool is nearly full ({used}): if it was full, it takes nothing before it shrinks")
     if zswap.shrinker and snap.devices:
         found.append("zswap's shrinker is on: pages are written back under memory pressure, the pool full or not")
@@ -62,7 +67,7 @@ def _counters(snap: Snapshot) -> list[str]:
     ]
 
 
-def _group(info: Info) -> list[str]:
+def _group(snap: Snapshot, info: Info) -> list[str]:
     found = []
     written_back = info.stat.get("zswpwb", 0)
     if written_back:
@@ -70,9 +75,11 @@ def _group(info: Info) -> list[str]:
             f"{pages(written_back)} of its group were in zswap and were written back since the group was made:"
             " the pool, or a memory.zswap.max, was full, or the shrinker ran"
         )
-    if info.direct:
+    # A write that ends too late, as its page is in use again, is one to a device and none from zswap.
+    direct = info.direct - snap.vmstat.get("vswap_overtake", 0)
+    if direct > 0:
         found.append(
-            f"{pages(info.direct)} of its group went to a device without having been in zswap:"
+            f"{pages(direct)} of its group went to a device without having been in zswap:"
             " it was off, full, not permitted, or did not take them"
         )
     if info.stat.get("zswap_incomp"):
@@ -89,4 +96,4 @@ def _group(info: Info) -> list[str]:
 
 def reasons(snap: Snapshot, info: Info | None) -> list[str]:
     """What the counters say, the plainest first."""
-    return [*_settings(snap), *(_group(info) if info else []), *_pool(snap), *_counters(snap)]
+    return [*_settings(snap), *(_group(snap, info) if info else []), *_pool(snap), *_counters(snap)]

@@ -71,7 +71,7 @@ def compression(snap: Snapshot) -> list[str]:
     return lines
 
 
-def devices(snap: Snapshot) -> list[str]:
+def devices(snap: Snapshot, denied: list[str]) -> list[str]:
     """Swap devices and zram disks."""
     lines = [] if snap.devices else ["swap devices: none"]
     if snap.devices:
@@ -83,6 +83,8 @@ def devices(snap: Snapshot) -> list[str]:
         ]
     if snap.fragmented is not None:
         lines.append(f"free space between used slots: {snap.fragmented * 100:.0f} %")
+    elif any(name.endswith("/free_contiguous") for name in denied):
+        lines.append("free space between used slots: needs root")
     for disk in snap.zram:
         ratio = f", ratio {disk.data / disk.memory:.2f}" if disk.memory >= 64 * PAGE else ""
         lines.append(f"{printable(disk.name)}: {size(disk.data)} in {size(disk.memory)} of RAM{ratio}")
@@ -113,6 +115,8 @@ def counters(snap: Snapshot, denied: list[str]) -> list[str]:
 
 def whole(snap: Snapshot, denied: list[str], measured: dict[str, float] | None) -> str:
     """All of it; blocks are separated by empty lines."""
-    blocks = [head(snap), memory(snap), slots(snap), compression(snap), devices(snap), events(snap, measured),
-              counters(snap, denied)]  # fmt: skip
+    blocks = [
+        head(snap), memory(snap), slots(snap), compression(snap), devices(snap, denied), events(snap, measured),
+        counters(snap, denied),
+    ]  # fmt: skip
     return "\n\n".join("\n".join(block) for block in blocks if block)

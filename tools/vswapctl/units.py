@@ -46,5 +46,5 @@ def seconds(value: float) -> str:
 
 
 def printable(text: str) -> str:
-    """A name that others chose, without what would move a terminal's cursor."""
+    """A name that others chose, without what would move a terminal's cursor, or is no text."""
     return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """What turns zswap or virtual swap off at the next boot."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
 
+from vswapctl import zramconf
 from vswapctl.doctor import Check, Finding, Machine
 from vswapctl.kernel import Kernel
 from vswapctl.units import printable
 
-ETC = "/etc/systemd/zram-generator.conf"
-# The first of them that is there counts, and drop-ins of all directories.
-GENERATOR = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
 RULES = (
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
@@ -28,64 +27,66 @@ BY_TMPFILES = re.compile(r"(?i)\s*w\S*\s+\S*/zswap/parameters/enabled(\s+\S+){4}
 # Distributions and clouds put parameters into drop-ins of Debian's grub-mkconfig.
 DROP_INS = "/etc/default/grub.d"
 GRUB, GRUB2 = "grub-mkconfig -o /boot/grub/grub.cfg", "grub2-mkconfig -o /boot/grub2/grub.cfg"
-SECTION = re.compile(r"\s*\[zram\d+\]")
 
 
-def _has_section(kernel: Kernel, path: str) -> bool:
-    return any(SECTION.match(line) for line in kernel.lines(path))
+def _off(path: str, over: str, lines: list[int], whole: bool) -> list[str]:
+    """Make a file do nothing, or only some of its lines; nobody's own text is lost.
 
-
-def _generator_files(kernel: Kernel) -> Iterator[str]:
-    first = next(
-        (name for name in (f"{top}/zram-generator.conf" for top in GENERATOR) if kernel.exists(name)), None
-    )
-    if first and _has_section(kernel, first):
-        yield first
-    seen = set()
-    for top in GENERATOR:
-        for name in kernel.names(f"{top}/zram-generator.conf.d"):
-            path = f"{top}/zram-generator.conf.d/{name}"
-            if name.endswith(".conf") and name not in seen and _has_section(kernel, path):
-                yield path
-            seen.add(name)
+    ``over`` is the file below /etc that takes its place, ``lines`` are to be commented out, ``whole`` if there is
+    nothing but them.
+    """
+    quoted, own = shlex.quote(printable(path)), shlex.quote(printable(over))
+    if path != over and whole:
+        return [f"sudo mkdir -p {shlex.quote(printable(os.path.dirname(over)))}", f"sudo ln -s /dev/null {own}"]
+    comment = f"sudo sed -i '{';'.join(f'{number}s/^/#/' for number in lines)}' {own}"
+    return [comment] if path == over else [f"sudo cp {quoted} {own}", comment]
 
 
 def zram_generator(machine: Machine) -> Iterator[Finding]:
     """It makes a zram disk at boot, and turns zswap off for it."""
-    for path in _generator_files(machine.kernel) if machine.wants_zswap else ():
-        mask = ETC + path[path.index("/systemd/zram-generator.conf") + len("/systemd/zram-generator.conf") :]
-        commands = [f"sudo ln -sf /dev/null {shlex.quote(mask)}"]
-        if "/zram-generator.conf.d/" in path:
-            commands.insert(0, f"sudo mkdir -p {ETC}.d")
+    for path in zramconf.files(machine.kernel) if machine.wants_zswap else ():
+        over = f"/etc/systemd/{path[path.index(zramconf.NAME) :]}"
+        # An empty file of /etc is as good as none at all: what is elsewhere by that name is not read.
+        lines = [
+            number for number, line in enumerate(machine.kernel.lines(path), 1) if line.strip() and line[0] != "#"
+        ]
         yield Finding(
-            "zram-generator", f"{printable(path)} makes a zram disk at boot and turns zswap off", commands
+            "zram-generator",
+            f"{printable(path)} makes a zram disk at boot and turns zswap off",
+            _off(path, over, lines, whole=True),
         )
 
 
-def _rules(kernel: Kernel, tops: tuple[str, ...], suffix: str, off: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+def _rules(
+    kernel: Kernel, tops: tuple[str, ...], suffix: str, off: re.Pattern[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Files with lines that turn zswap off, and the commands against that."""
     seen = set()
     for top in tops:
         for name in kernel.names(top):
             if not name.endswith(suffix) or name in seen:
                 continue
             seen.add(name)  # the same name in a later directory is not used
-            lines = (line for line in kernel.lines(f"{top}/{name}") if not line.lstrip().startswith("#"))
-            if any(off.search(line) for line in lines):
-                yield printable(f"{top}/{name}"), shlex.quote(printable(name))
+            active = {
+                number: line
+                for number, line in enumerate(kernel.lines(f"{top}/{name}"), 1)
+                if line.strip() and not line.lstrip().startswith("#")
+            }
+            lines = [number for number, line in active.items() if off.search(line)]
+            if lines:
+                commands = _off(f"{top}/{name}", f"{tops[0]}/{name}", lines, whole=len(lines) == len(active))
+                where = ", ".join(map(str, lines))
+                yield f"{printable(f'{top}/{name}')} turns zswap off (line {where})", commands
 
 
 def rules(machine: Machine) -> Iterator[Finding]:
     """Rules of udev or tmpfiles.d that write to zswap's switch."""
     if not machine.wants_zswap:
         return
-    for path, name in _rules(machine.kernel, RULES, ".rules", BY_UDEV):
-        yield Finding(
-            "udev-rule",
-            f"{path} turns zswap off",
-            [f"sudo ln -sf /dev/null /etc/udev/rules.d/{name}", "sudo udevadm control --reload"],
-        )
-    for path, name in _rules(machine.kernel, TMPFILES, ".conf", BY_TMPFILES):
-        yield Finding("tmpfiles", f"{path} turns zswap off", [f"sudo ln -sf /dev/null /etc/tmpfiles.d/{name}"])
+    for text, commands in _rules(machine.kernel, RULES, ".rules", BY_UDEV):
+        yield Finding("udev-rule", text, [*commands, "sudo udevadm control --reload"])
+    for text, commands in _rules(machine.kernel, TMPFILES, ".conf", BY_TMPFILES):
+        yield Finding("tmpfiles", text, commands)
 
 
 def without(kernel: Kernel, word: str) -> list[str]:

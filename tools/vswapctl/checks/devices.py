@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """Swap devices that are in the way, or not needed."""
 
+import re
 import shlex
 from collections.abc import Iterator
 
 from vswapctl.checks.daemons import running
 from vswapctl.doctor import Check, Finding, Machine, zswap_commands
 from vswapctl.units import printable, size
+
+# What has a meaning in sed's expressions, or ends them; fstab writes white space as octal numbers.
+SPECIAL = re.compile(r"[.*^$|\[\]\\]|\s")
+
+
+def quote(found: re.Match[str]) -> str:
+    """A character of a name as fstab has it, in an expression of sed."""
+    return f"\\\\{ord(found[0]):03o}" if found[0].isspace() else f"\\{found[0]}"
 
 
 def zram_and_zswap(machine: Machine) -> Iterator[Finding]:
@@ -17,7 +26,7 @@ def zram_and_zswap(machine: Machine) -> Iterator[Finding]:
     if machine.virtual:
         commands = [f"sudo vswapctl drain {name}" for name in disks]
     else:
-        commands = zswap_commands("enabled", "N")
+        commands = zswap_commands(machine.kernel, "enabled", "N")
     yield Finding(
         "zram-and-zswap", f"zswap is in front of {', '.join(disks)}: what leaves it is compressed again", commands
     )
@@ -38,15 +47,18 @@ def unused_file(machine: Machine) -> Iterator[Finding]:
     # Their measure of full swap: without any device they kill at once.
     if running(machine.kernel).keys() & {"earlyoom", "nohang"}:
         return
+    # With something on it, it takes what does not compress, or what is old.
+    if any(machine.snap.vmstat.get(name, 0) for name in ("vswap_slot_alloc", "pswpout")):
+        return
     for device in machine.snap.devices:
-        # With something on it, it takes what does not compress, or what is old.
-        if device.kind == "file" and not device.used and machine.snap.vmstat.get("vswap_slot_alloc", 0) == 0:
-            name, line = printable(device.name), f"\\|^{printable(device.name)}[[:space:]]|d"
+        if device.kind == "file" and not device.used:
+            name = printable(device.name)
+            line = f"\\|^{re.sub(SPECIAL, quote, name)}[[:space:]]|d"
             quoted = shlex.quote(name)
             yield Finding(
                 "swapfile-unused",
                 f"{name} ({size(device.size)}) has not been needed since boot: zswap does without a file. "
-                "Keep it if data that does not compress may have to be swapped out",
+                "Keep it if data that does not compress may have to be swapped out, or if you hibernate to it",
                 [
                     f"sudo vswapctl drain {quoted}",
                     f"sudo sed -i {shlex.quote(line)} /etc/fstab",

@@ -14,13 +14,13 @@ MOST = 8  # groups that are named
 def _forbidden(machine: Machine, top: str) -> Iterator[str]:
     """The uppermost groups with memory.swap.max=0 that do not use zswap instead."""
     kernel, above = machine.kernel, "//"
-    for group in cgroups.groups(kernel, top):
+    for group in (*(["/"] if cgroups.limited(kernel, top) else []), *cgroups.groups(kernel, top)):
         if group.startswith(above) or kernel.limit(f"{top}{group}/memory.swap.max") != 0:
             continue
-        above = group + "/"
         limit = kernel.limit(f"{top}{group}/memory.zswap.max")
         explicit = isinstance(limit, int) and limit > 0
         if not (machine.virtual and explicit):
+            above = group.rstrip("/") + "/"
             yield group
 
 
@@ -35,10 +35,8 @@ def not_swapped(machine: Machine) -> Iterator[Finding]:
     else:
         file, value = "memory.swap.max", "max"
     names = ", ".join(printable(group) for group in found[:MOST]) + (", ..." if len(found) > MOST else "")
-    commands = [
-        f"echo {value} | sudo tee {shlex.quote(f'{machine.top}{printable(group)}/{file}')}"
-        for group in found[:MOST]
-    ]
+    files = [f"{machine.top}{printable(group.rstrip('/'))}/{file}" for group in found[:MOST]]
+    commands = [f"echo {value} | sudo tee {shlex.quote(name)}" for name in files]
     yield Finding(
         "group-not-swapped",
         f"memory.swap.max is 0 for {len(found)} group(s): {names}; they are not swapped, nor in zswap",

@@ -23,7 +23,15 @@ def off(machine: Machine) -> Iterator[Finding]:
         )
     elif not machine.snap.zswap.enabled:
         gain = "what is swapped out goes to devices" if machine.snap.devices else "there is no swap at all"
-        yield Finding("zswap-off", f"zswap is off: {gain}", zswap_commands("enabled", "Y"))
+        now, later = zswap_commands(machine.kernel, "enabled", "Y")
+        disks = machine.snap.devices if all(device.is_zram for device in machine.snap.devices) else []
+        # Only for good once nothing is compressed twice.
+        drains = [f"sudo vswapctl drain {device.name}" for device in disks]
+        if drains:
+            gain = (
+                "swap is on zram, a disk of a fixed size; zswap is to take its place, not to stand in front of it"
+            )
+        yield Finding("zswap-off", f"zswap is off: {gain}", [now, *drains, later])
 
 
 def mode(machine: Machine) -> Iterator[Finding]:
@@ -44,7 +52,7 @@ def compressor(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             "compressor-missing",
             f"the compressor {name} is not loaded: zswap cannot use it",
-            [f"sudo modprobe crypto-{name}", *zswap_commands("compressor", name)],
+            [f"sudo modprobe crypto-{name}", *zswap_commands(machine.kernel, "compressor", name)],
         )
 
 
@@ -56,12 +64,15 @@ def pool(machine: Machine) -> Iterator[Finding]:
             yield Finding(
                 "pool-small",
                 "zswap's pool may take nothing (max_pool_percent is 0)",
-                zswap_commands("max_pool_percent", str(GOOD_PERCENT)),
+                zswap_commands(machine.kernel, "max_pool_percent", str(GOOD_PERCENT)),
             )
         return
-    more = zswap_commands("max_pool_percent", str(max(GOOD_PERCENT, min(90, zswap.max_percent + 15))))
+    more = zswap_commands(
+        machine.kernel, "max_pool_percent", str(max(GOOD_PERCENT, min(90, zswap.max_percent + 15)))
+    )
     alone = machine.virtual and not machine.snap.devices
-    if zswap.fill >= 0.9 and zswap.max_percent < 90:
+    # Otherwise it writes back, and is as full as it should be.
+    if zswap.fill >= 0.9 and zswap.max_percent < 90 and not any(device.free for device in machine.snap.devices):
         yield Finding(
             "pool-full",
             f"zswap's pool is at {percent(zswap.pool, zswap.limit)} of its limit of {size(zswap.limit)}",

@@ -4,6 +4,7 @@
 import argparse
 import errno
 import os
+import signal
 import sys
 import time
 
@@ -67,7 +68,8 @@ def refuse(kernel: Kernel, device: Device, code: int) -> CtlError:
     name = printable(device.name)
     if code == errno.EPERM:
         return CannotRead(f"swapoff needs root: sudo vswapctl drain {name}")
-    if code == errno.ENOMEM:
+    # The OOM killer takes who calls swapoff(2) first.
+    if code in (errno.ENOMEM, -signal.SIGKILL):
         return CtlError(
             f"no room for all of {name}: it stays in use; end programs or add swap, then run this again"
         )

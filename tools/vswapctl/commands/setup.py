@@ -2,10 +2,15 @@
 """vswapctl setup"""
 
 import argparse
+import os
+import sys
+from pathlib import PurePath
 
 from vswapctl import bootconf
 from vswapctl.errors import FAILED, OK, CannotRead
 from vswapctl.kernel import Kernel
+
+ON = ("enabled", "Y")
 
 
 def run(args: argparse.Namespace, kernel: Kernel) -> int:
@@ -13,7 +18,16 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
     if args.undo:
         changes = bootconf.changes_back(kernel)
     else:
-        changes = bootconf.changes(kernel, bootconf.read(kernel, args.config))
+        # Of another machine's files, all names begin at its root.
+        config = os.path.abspath(args.config) if PurePath(kernel.root) == PurePath("/") else args.config
+        changes = bootconf.changes(kernel, bootconf.read(kernel, config))
+        if ON in [(change.name, change.after) for change in changes] and bootconf.swaps_to_zram(kernel):
+            changes = [change for change in changes if change.name != "enabled"]
+            print(
+                "vswapctl: zswap stays off: swap is on zram, which would compress again what leaves zswap; "
+                "take zram away first, see vswapctl doctor",
+                file=sys.stderr,
+            )
     if not changes:
         print("nothing to change")
     if args.dry_run:

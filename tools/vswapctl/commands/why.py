@@ -54,7 +54,8 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
             process.entries(kernel, args.pid) if found.swapped else Entries(0, {}, True), bool(snap.slots)
         )
     group = cgroups.of_process(kernel, args.pid)
-    info = groupinfo.read(kernel, top, group) if top and group else None
+    own = top and (group or (group == "" and cgroups.limited(kernel, top)))
+    info = groupinfo.read(kernel, top, group) if own and top and group is not None else None
     if info:
         lines += ["", *groupinfo.text(info)]
     else:
