@@ -11,6 +11,11 @@ def of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def of_data(data: bytes) -> str:
+    """The checksum of some bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def of_file(path: Path) -> str:
     """The checksum of a file's content."""
     with path.open("rb") as stream:

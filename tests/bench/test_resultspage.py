@@ -130,6 +130,26 @@ def test_other_sources_make_a_report_stale(tmp_path: Path) -> None:
     assert headline(tmp_path).endswith("**stale** |")
 
 
+def test_a_stale_report_says_which_files_have_changed(tmp_path: Path) -> None:
+    """As far as they were noted when it was current."""
+    content = checkout(tmp_path)
+    kernel = content["kernels"]["vswap"]["sources_sha256"][:12]
+    before = resultspage.pages(tmp_path)
+    (tmp_path / SOURCE).write_text("long a;\n")
+    assert f"Since `{kernel}` nobody knows" in resultspage.pages(tmp_path)[resultspage.PAGE]
+    (tmp_path / SOURCE).write_text("int a;\n")
+    for path, text in before.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert "Since `" not in before[resultspage.PAGE] and resultspage.outdated(tmp_path) == []
+    (tmp_path / SOURCE).write_text("long a;\n")
+    after = resultspage.pages(tmp_path)
+    name = SOURCE.removeprefix("kernel/")
+    assert f"Since `{kernel}` these files have changed: {name}.\n" in after[resultspage.PAGE]
+    assert f"Changed since `{kernel}`: {name}.\n" in after[resultspage.README]
+    assert after[resultspage.KERNELS] == before[resultspage.KERNELS], "what was noted is kept"
+
+
 def test_a_report_without_a_checksum_says_so(tmp_path: Path) -> None:
     content = checkout(tmp_path)
     del content["kernels"]["vswap"]["sources_sha256"]
@@ -195,7 +215,7 @@ def test_readme_keeps_what_is_around_the_table(tmp_path: Path) -> None:
     text = resultspage.pages(tmp_path)[resultspage.README]
     assert text.startswith("before\n<!--") and text.endswith("-->\nafter\n") and "| it took, s | zswap |" in text
     readme.write_text(text)
-    assert resultspage.outdated(tmp_path) == [resultspage.PAGE]
+    assert resultspage.README not in resultspage.outdated(tmp_path)
     readme.write_text("no table\n")
     with pytest.raises(UsageError, match="README.md needs"):
         resultspage.pages(tmp_path)
@@ -207,7 +227,10 @@ def test_on_the_command_line(
     checkout(tmp_path)
     monkeypatch.setattr(paths, "repo_root", lambda: tmp_path)
     assert cli.main(["report", "--results"]) == 0
-    assert capsys.readouterr().out == "docs/results.md written\nREADME.md written\n"
+    assert (
+        capsys.readouterr().out
+        == "docs/results.md written\nREADME.md written\ndocs/bench/kernels/files.json written\n"
+    )
     assert cli.main(["report", "--results"]) == 0 and capsys.readouterr().out == ""
     assert cli.main(["report", "--results", "a.json"]) == 2 and cli.main(["report"]) == 2
     assert capsys.readouterr().err.count("\n") == 2

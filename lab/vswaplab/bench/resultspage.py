@@ -3,9 +3,11 @@
 
 ``docs/bench/results.toml`` says which reports there are, and which of their rows are shown where; every figure
 comes from the reports. A report whose virtual swap was compiled from other sources than those of today is
-stale, and its rows say so.
+stale, and its rows say so. ``docs/bench/kernels/files.json`` has the checksums of the files of each kernel that
+a report is of, so that the page can say which of them have changed.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -27,6 +29,7 @@ from vswaplab.series.stored import Store
 PAGE, README = Path("docs/results.md"), Path("README.md")
 REPORTS = Path("docs/bench")
 DECLARATION = REPORTS / "results.toml"
+KERNELS = REPORTS / "kernels/files.json"
 COMMAND = "./vswap report --results"
 
 _BEGIN, _END = f"<!-- made by {COMMAND} -->", "<!-- until here -->"
@@ -187,10 +190,23 @@ def find(report: Report, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class Results:
-    """The declaration with its reports. Raises UsageError when they do not fit together."""
+    """The declaration with its reports. Raises UsageError when they do not fit together.
 
-    def __init__(self, declared: Mapping[str, Any], reports: Mapping[str, Report]) -> None:
+    ``kernels`` has the checksums of files by that of all of them, ``current`` is which of these is of today.
+    """
+
+    def __init__(
+        self,
+        declared: Mapping[str, Any],
+        reports: Mapping[str, Report],
+        kernels: Mapping[str, Mapping[str, str]],
+        current: str,
+    ) -> None:
         self._reports = reports
+        self._current = current
+        named = {report.sources for report in reports.values()}
+        self.kernels = {name: files for name, files in sorted(kernels.items()) if name in named}
+        self._files = kernels[current]
         self.sections = [self._section(entry) for entry in declared["section"]]
         self.readme = self._lines(declared["readme"])
 
@@ -198,6 +214,17 @@ class Results:
     def reports(self) -> list[Report]:
         """All of them, in the order of the declaration."""
         return list(self._reports.values())
+
+    def changed(self, reports: Sequence[Report]) -> dict[str, list[str] | None]:
+        """By the beginning of a stale kernel's checksum: files that differ today, None if they are not known."""
+        stale = {report.sources for report in reports} - {"", self._current}
+        return {
+            sources[:_HASH_DIGITS]: self._differ(self.kernels[sources]) if sources in self.kernels else None
+            for sources in sorted(stale)
+        }
+
+    def _differ(self, files: Mapping[str, str]) -> list[str]:
+        return sorted(name for name in {**files, **self._files} if files.get(name) != self._files.get(name))
 
     def _lines(self, section: Mapping[str, Any]) -> list[tuple[Report, Mapping[str, Any], Line]]:
         found = []
@@ -229,13 +256,23 @@ def _column(base: str) -> str:
     return base.replace("@", " on ")
 
 
+def _noted(path: Path) -> dict[str, dict[str, str]]:
+    """The checksums of files by that of all of them; none if there is no such file yet."""
+    try:
+        found: dict[str, dict[str, str]] = json.loads(path.read_text()) if path.is_file() else {}
+        return found
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+
+
 def load(root: Path) -> Results:
     """What is declared in the checkout ``root``, with the reports and the state of the sources there."""
     try:
         declared = tomllib.loads((root / DECLARATION).read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{DECLARATION} cannot be read: {error}") from error
-    current = sources.checksum(Store(root / "patches", root / "kernel"))
+    current, files = sources.of_files(Store(root / "patches", root / "kernel"))
+    kernels = _noted(root / KERNELS)
     reports = {}
     for entry in declared["report"]:
         content = read_json(root / REPORTS / f"{entry['name']}.json")
@@ -243,7 +280,7 @@ def load(root: Path) -> Results:
         reports[entry["name"]] = Report(
             entry["name"], entry["title"], entry.get("full", True), notes, content, current
         )
-    return Results(declared, reports)
+    return Results(declared, reports, {**kernels, current: files}, current)
 
 
 def _environment() -> jinja2.Environment:
@@ -293,7 +330,8 @@ def pages(root: Path) -> dict[Path, str]:
     found, environment = load(root), _environment()
     page = environment.get_template("results.md.j2").render(results=found, command=COMMAND, theirs=NOTE)
     table = environment.get_template("readme.md.j2").render(results=found)
-    return {PAGE: page, README: _readme((root / README).read_text(), table)}
+    kernels = json.dumps(found.kernels, indent=1) + "\n"
+    return {PAGE: page, README: _readme((root / README).read_text(), table), KERNELS: kernels}
 
 
 def outdated(root: Path) -> list[Path]:

@@ -15,6 +15,18 @@ BASE = "mainline"
 _NOT_COMPILED = ("Documentation/", "MAINTAINERS")
 
 
+def _compiled(store: Store, topics: Collection[str] | None, runner: Runner) -> dict[str, bytes]:
+    """Names and content of what is compiled, as the series (or its ``topics``) leaves it."""
+    base = Path(os.devnull)
+    if stored.edited_names(store):
+        base = linux.pristine(linux.fetch(verify=False, runner=runner), runner=runner)
+    return {
+        name: content.data if content else b""
+        for name, content in stored.render(store, base, topics=topics, runner=runner).items()
+        if not name.startswith(_NOT_COMPILED) and "/tests/" not in name
+    }
+
+
 def checksum(store: Store, topics: Collection[str] | None = None, *, runner: Runner = SYSTEM) -> str:
     """A checksum over names and content of what is compiled: documentation and tests do not count.
 
@@ -22,14 +34,13 @@ def checksum(store: Store, topics: Collection[str] | None = None, *, runner: Run
     commit nor another cut of the series changes it. The base is needed if files of it are edited.
     Raises SourceError and TreeError.
     """
-    base = Path(os.devnull)
-    if stored.edited_names(store):
-        base = linux.pristine(linux.fetch(verify=False, runner=runner), runner=runner)
-    return hashing.of_contents(
-        (name, content.data if content else b"")
-        for name, content in stored.render(store, base, topics=topics, runner=runner).items()
-        if not name.startswith(_NOT_COMPILED) and "/tests/" not in name
-    )
+    return hashing.of_contents(_compiled(store, topics, runner).items())
+
+
+def of_files(store: Store, *, runner: Runner = SYSTEM) -> tuple[str, dict[str, str]]:
+    """checksum(), and the beginning of a checksum of each file that it is made from."""
+    files = _compiled(store, None, runner)
+    return hashing.of_contents(files.items()), {name: hashing.of_data(data)[:12] for name, data in files.items()}
 
 
 def of_lab(name: str) -> str:

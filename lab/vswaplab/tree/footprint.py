@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """How much of the base kernel is edited, and how much is ours."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,9 +83,14 @@ def _of_edits(base: Overlay, final: Overlay, runner: Runner) -> dict[str, int]:
     return result
 
 
-def footprint(store: Store, base: Path, runner: Runner = SYSTEM) -> Footprint:
-    """What the series changes in ``base``, from the first version to the last. Raises TreeError."""
-    line = stored.line(store, base, runner=runner)
+def footprint(
+    store: Store, base: Path, topics: Collection[str] | None = None, runner: Runner = SYSTEM
+) -> Footprint:
+    """What the series (or its ``topics``) changes in ``base``, from the first version to the last.
+
+    Raises TreeError.
+    """
+    line = stored.line(store, base, topics=topics, runner=runner)
     final = stored.final(line)
     own = {name: content.data.count(b"\n") for name, content in final.items() if content and not line.base[name]}
     return Footprint(_of_edits(line.base, final, runner), own)
