@@ -16,6 +16,7 @@ REQUEST = "the allocator takes a request, which names the folio, instead of the 
 STATIC = "no longer static, so that it is not compiled into its callers"
 ZSTD = "a fix: contexts are set up with the stream, not for each request"
 ENTRY = "takes or passes the swap entry, where mainline takes the folio"
+EVICT = "a fix: an inode is not freed while a folio is between its page cache and the swap cache"
 
 DIFFERS: dict[str, str] = {  # function: why
     "__mem_cgroup_try_charge_swap": STATIC + " (mem_cgroup_private_id_put)",
@@ -36,6 +37,8 @@ DIFFERS: dict[str, str] = {  # function: why
     "folio_alloc_swap": REQUEST,
     "isolate_lock_cluster": "a fix: a cluster that was used meanwhile, by an outdated hint, is given up",
     "relocate_cluster": "a fix: an empty cluster without a table is left alone: it may be getting one",
+    "shmem_evict_inode": EVICT,
+    "shmem_writeout": EVICT,
     "shmem_swapin_folio": "a fix: shmem_replace_folio(), compiled into it, passes the dirty bit on",
     "swap_cluster_alloc_table": "a fix: the table of ids is there before the table that makes the cluster usable",
     "swap_cluster_free_table": "called where no table is yet as well: it is no longer compiled into its callers",

@@ -2,6 +2,7 @@
 """Without a device what does not compress stays in memory: found out fast, the matter of its group only."""
 
 import statistics
+from pathlib import Path
 
 import pytest
 
@@ -347,12 +348,56 @@ done; done
 @pytest.mark.kernel("vswap", "x86_64", "release")
 def test_refused_pages_cost_no_time_in_the_long_run(boot_guest: Boot) -> None:
     """As little as if they were locked. The guest's clock counts instructions: no other load disturbs."""
-    result = boot_guest(
-        STEADY, arch="x86_64", flavour="release", icount=True, mem_bytes=256 * MIB, timeout=3000.0
-    )
+    result = boot_guest(STEADY, arch="x86_64", flavour="release", icount=True, mem_bytes=256 * MIB, timeout=3000.0)
     assert "failed" not in result.files and result.oom_kills == []
     spent = {lock: sorted(map(int, result.files[lock].split())) for lock in ("locked", "refused")}
     assert all(len(times) == 7 for times in spent.values())
     for lock in spent:  # otherwise nothing was measured
         assert min(int(line.split()[1]) for line in result.files[f"{lock}.out"].splitlines()) > 5000
     assert spent["refused"][3] <= 1.05 * spent["locked"][3], spent
+
+
+# The only device is full of what was swapped out while zswap was off. Then random pages go out and come back.
+DEVICE_FULL = """
+cat > /run/full.py <<'EOF'
+import os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, anonymous, fill, page_out
+PAGES = 6000
+def say(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+def count(event):
+    return next(int(line.split()[1]) for line in open("/proc/vmstat") if line.startswith(event + " "))
+say("/sys/module/zswap/parameters/enabled", "N")
+other = anonymous(PAGES)
+fill(other, range(PAGES))
+page_out(other, PAGES * PAGE)
+say("/sys/module/zswap/parameters/enabled", "Y")
+memory = anonymous(PAGES)
+data = os.urandom(PAGES * PAGE)
+memory[:] = data
+for _ in range(6):
+    page_out(memory, PAGES * PAGE)
+    assert memory[:] == data
+print(PAGES, count("vswap_refuse"), count("vswap_alloc"), open("/proc/swaps").read().split()[-2])
+EOF
+python3 /run/full.py > $RESULTS/seen; echo $? > $RESULTS/code; settle; left
+"""
+
+
+@pytest.mark.parametrize(
+    "flavour",
+    [
+        pytest.param("release", marks=pytest.mark.kernel("vswap", "um", "release")),
+        pytest.param("minimal", marks=[LONG, pytest.mark.kernel("vswap", "um", "minimal")]),  # without groups
+    ],
+)
+def test_refused_pages_keep_their_slots_with_the_device_full(boot_guest: Boot, flavour: str) -> None:
+    """They have nothing on the device. Without their slots, each would be compressed again whenever it is met."""
+    result = boot_guest(
+        DEVICE_FULL.format(here=Path(__file__).parent), flavour=flavour, mem_bytes=128 * MIB, swap="file:8M"
+    )
+    assert number(result, "code") == 0, result.output
+    pages, refused, slots, used = map(int, result.files["seen"].split())
+    assert used > 7 * 1024 and refused > 10 * pages and 0.9 * pages < slots < 1.2 * pages, result.files["seen"]

@@ -4,6 +4,8 @@
 
 #include <linux/atomic.h>
 
+struct folio;
+
 /**
  * struct vswap_refusals - what is known of pages that stay in memory
  * @nr: pages that do not compress and can be stored nowhere
@@ -39,7 +41,7 @@ struct vswap_group {
 #ifdef CONFIG_VSWAP
 unsigned long vswap_pages(void);
 unsigned long vswap_swapcache_of_devices(unsigned long pages, unsigned long used);
-bool vswap_space_is_short(void);
+bool vswap_swap_full(struct folio *folio, bool *full);
 #else
 static inline unsigned long vswap_pages(void)
 {
@@ -52,7 +54,7 @@ static inline unsigned long vswap_swapcache_of_devices(unsigned long pages,
 	return pages;
 }
 
-static inline bool vswap_space_is_short(void)
+static inline bool vswap_swap_full(struct folio *folio, bool *full)
 {
 	return false;
 }

@@ -284,6 +284,29 @@ bool vswap_allowed(struct folio *folio)
 	return allowed;
 }
 
+/**
+ * vswap_swap_full - should a folio in memory give up its virtual slots?
+ * @folio: the folio, locked, in the swap cache
+ * @full: set to the answer, if there is one
+ *
+ * Swap devices being full is no reason for slots that take no space on them,
+ * and the virtual space being so is one for virtual slots alone.
+ *
+ * Return: true if there is an answer, false if devices decide.
+ */
+bool vswap_swap_full(struct folio *folio, bool *full)
+{
+	if (!folio_in_vswap(folio))
+		return false;
+	if (vswap_space_is_short())
+		*full = true;
+	else if (!vswap_storage_flags(folio))
+		*full = !vswap_allowed(folio);
+	else
+		return false;
+	return true;
+}
+
 VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 {
 	struct mem_cgroup *memcg;

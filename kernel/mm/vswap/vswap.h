@@ -166,6 +166,8 @@ static inline int vswap_evacuate(struct swap_info_struct *si)
 }
 
 #ifdef CONFIG_SWAP
+bool vswap_space_is_short(void);
+
 /* Should slots of @si that only the swap cache uses be freed? */
 static inline bool swap_frees_cached(struct swap_info_struct *si)
 {
@@ -552,12 +554,6 @@ static inline bool vswap_refused_in_part(struct folio *folio)
 {
 	return folio_in_vswap(folio) && folio_test_large(folio) && folio->mapping &&
 	       (vswap_has_refused(folio) || vswap_lacks_slots(folio));
-}
-
-/* Does @folio, which is locked, take no space on a device? */
-static inline bool vswap_takes_no_space(struct folio *folio)
-{
-	return folio_in_vswap(folio) && !vswap_storage_flags(folio);
 }
 
 /* writeback.c: from zswap to a device */
