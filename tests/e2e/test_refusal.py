@@ -367,8 +367,8 @@ PAGES = 6000
 def say(path, text):
     with open(path, "w") as file:
         file.write(text)
-def count(event):
-    return next(int(line.split()[1]) for line in open("/proc/vmstat") if line.startswith(event + " "))
+def count(name):
+    return int(open("/sys/kernel/mm/vswap/" + name).read())
 say("/sys/module/zswap/parameters/enabled", "N")
 other = anonymous(PAGES)
 fill(other, range(PAGES))
@@ -380,7 +380,7 @@ memory[:] = data
 for _ in range(6):
     page_out(memory, PAGES * PAGE)
     assert memory[:] == data
-print(PAGES, count("vswap_refuse"), count("vswap_alloc"), open("/proc/swaps").read().split()[-2])
+print(PAGES, count("refused"), count("slots_used"), open("/proc/swaps").read().split()[-2])
 EOF
 python3 /run/full.py > $RESULTS/seen; echo $? > $RESULTS/code; settle; left
 """
@@ -400,4 +400,4 @@ def test_refused_pages_keep_their_slots_with_the_device_full(boot_guest: Boot, f
     )
     assert number(result, "code") == 0, result.output
     pages, refused, slots, used = map(int, result.files["seen"].split())
-    assert used > 7 * 1024 and refused > 10 * pages and 0.9 * pages < slots < 1.2 * pages, result.files["seen"]
+    assert used > 7 * 1024 and 0.9 * pages < refused <= slots < 1.2 * pages, result.files["seen"]
