@@ -8,7 +8,7 @@ from pathlib import Path
 
 def of_text(text: str) -> str:
     """The checksum of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return of_data(text.encode())
 
 
 def of_data(data: bytes) -> str:

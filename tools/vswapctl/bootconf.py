@@ -15,7 +15,7 @@ from vswapctl import zramconf
 from vswapctl.errors import CannotRead, UsageError
 from vswapctl.kernel import Kernel, as_number
 from vswapctl.snapshot import VSWAP
-from vswapctl.swaps import devices
+from vswapctl.swaps import devices, only_zram
 
 CONFIG = "/etc/vswap.conf"
 BEFORE = "/run/vswap/before"
@@ -82,7 +82,7 @@ def read(kernel: Kernel, name: str) -> dict[str, str]:
 def swaps_to_zram(kernel: Kernel) -> bool:
     """Whether all swap is on zram, or will be: zswap in front of it would compress everything twice."""
     active = devices(kernel)
-    return all(device.is_zram for device in active) if active else any(zramconf.files(kernel))
+    return only_zram(active) if active else any(zramconf.files(kernel))
 
 
 def changes(kernel: Kernel, wanted: Mapping[str, str]) -> list[Change]:

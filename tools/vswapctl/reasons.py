@@ -31,7 +31,7 @@ def _settings(snap: Snapshot) -> list[str]:
 
 def _waits(snap: Snapshot) -> bool:
     """Whether a pool that was full waits until it has shrunk: not if nothing can be written back."""
-    return snap.slots is None or any(device.free for device in snap.devices)
+    return snap.slots is None or snap.device_room
 
 
 def _pool(snap: Snapshot) -> list[str]:

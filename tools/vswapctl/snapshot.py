@@ -98,6 +98,11 @@ class Snapshot(NamedTuple):
         return self.meminfo.get("MemAvailable", self.meminfo.get("MemFree", 0))
 
     @property
+    def device_room(self) -> bool:
+        """Whether a page could be written to a device."""
+        return any(device.free for device in self.devices)
+
+    @property
     def fragmented(self) -> float | None:
         """The part of the devices' free space that lies between used slots, 0 to 1; None if it is not known."""
         free = sum(device.free for device in self.devices)

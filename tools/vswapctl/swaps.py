@@ -27,6 +27,11 @@ class Device(NamedTuple):
         return re.fullmatch(r"/dev/zram\d+", self.name) is not None
 
 
+def only_zram(active: list[Device]) -> bool:
+    """Whether there is swap, and all of it is on zram."""
+    return bool(active) and all(device.is_zram for device in active)
+
+
 def _unescape(name: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), name)
 

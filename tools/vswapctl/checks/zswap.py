@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from vswapctl.doctor import Check, Finding, Machine, zswap_commands
+from vswapctl.swaps import only_zram
 from vswapctl.units import percent, printable, size
 
 # Below this a pool without a device behind it is little swap: at 3:1 less RAM than there is.
@@ -24,10 +25,10 @@ def off(machine: Machine) -> Iterator[Finding]:
     elif not machine.snap.zswap.enabled:
         gain = "what is swapped out goes to devices" if machine.snap.devices else "there is no swap at all"
         now, later = zswap_commands(machine.kernel, "enabled", "Y")
-        disks = machine.snap.devices if all(device.is_zram for device in machine.snap.devices) else []
-        # Only for good once nothing is compressed twice.
-        drains = [f"sudo vswapctl drain {device.name}" for device in disks]
-        if drains:
+        drains = []
+        if only_zram(machine.snap.devices):
+            # Only for good once nothing is compressed twice.
+            drains = [f"sudo vswapctl drain {device.name}" for device in machine.snap.devices]
             gain = (
                 "swap is on zram, a disk of a fixed size; zswap is to take its place, not to stand in front of it"
             )
@@ -72,7 +73,7 @@ def pool(machine: Machine) -> Iterator[Finding]:
     )
     alone = machine.virtual and not machine.snap.devices
     # Otherwise it writes back, and is as full as it should be.
-    if zswap.fill >= 0.9 and zswap.max_percent < 90 and not any(device.free for device in machine.snap.devices):
+    if zswap.fill >= 0.9 and zswap.max_percent < 90 and not machine.snap.device_room:
         yield Finding(
             "pool-full",
             f"zswap's pool is at {percent(zswap.pool, zswap.limit)} of its limit of {size(zswap.limit)}",

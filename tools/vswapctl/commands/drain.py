@@ -68,7 +68,7 @@ def refuse(kernel: Kernel, device: Device, code: int) -> CtlError:
     name = printable(device.name)
     if code == errno.EPERM:
         return CannotRead(f"swapoff needs root: sudo vswapctl drain {name}")
-    # The OOM killer takes who calls swapoff(2) first.
+    # Whoever calls swapoff(2) is the first that the OOM killer takes.
     if code in (errno.ENOMEM, -signal.SIGKILL):
         return CtlError(
             f"no room for all of {name}: it stays in use; end programs or add swap, then run this again"

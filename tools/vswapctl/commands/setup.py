@@ -4,13 +4,12 @@
 import argparse
 import os
 import sys
-from pathlib import PurePath
 
 from vswapctl import bootconf
 from vswapctl.errors import FAILED, OK, CannotRead
 from vswapctl.kernel import Kernel
 
-ON = ("enabled", "Y")
+SWITCH_ON = bootconf.Change("enabled", "N", "Y")
 
 
 def run(args: argparse.Namespace, kernel: Kernel) -> int:
@@ -19,10 +18,10 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
         changes = bootconf.changes_back(kernel)
     else:
         # Of another machine's files, all names begin at its root.
-        config = os.path.abspath(args.config) if PurePath(kernel.root) == PurePath("/") else args.config
+        config = os.path.abspath(args.config) if kernel.root == "/" else args.config
         changes = bootconf.changes(kernel, bootconf.read(kernel, config))
-        if ON in [(change.name, change.after) for change in changes] and bootconf.swaps_to_zram(kernel):
-            changes = [change for change in changes if change.name != "enabled"]
+        if SWITCH_ON in changes and bootconf.swaps_to_zram(kernel):
+            changes.remove(SWITCH_ON)
             print(
                 "vswapctl: zswap stays off: swap is on zram, which would compress again what leaves zswap; "
                 "take zram away first, see vswapctl doctor",

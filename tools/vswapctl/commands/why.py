@@ -54,8 +54,9 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
             process.entries(kernel, args.pid) if found.swapped else Entries(0, {}, True), bool(snap.slots)
         )
     group = cgroups.of_process(kernel, args.pid)
-    own = top and (group or (group == "" and cgroups.limited(kernel, top)))
-    info = groupinfo.read(kernel, top, group) if own and top and group is not None else None
+    info = None
+    if top and group is not None and cgroups.lineage(kernel, top, group):
+        info = groupinfo.read(kernel, top, group)
     if info:
         lines += ["", *groupinfo.text(info)]
     else:
