@@ -108,9 +108,9 @@ def scratch_dir(parent: Path | None = None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on the file ``path`` (made if missing); waits for another holder."""
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold a lock on the file ``path`` (made if missing); waits for another holder, unless both share it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        fcntl.flock(stream, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield

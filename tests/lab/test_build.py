@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,6 +136,38 @@ def test_a_reverted_edit_is_rebuilt(store: Store) -> None:
     assert b"hook" in kbuild.build("vswap", "um", "release").image.read_bytes()
     (store.patches / fakes.HOOK).unlink()
     assert b"hook one" not in kbuild.build("vswap", "um", "release").image.read_bytes()
+
+
+def test_another_checkout_takes_the_tree(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sources come after ours were put there, and before ours are compiled."""
+    real = buildtree.source_tree
+    patch = store.patches / fakes.HOOK
+    ours = patch.read_text()
+
+    def taken(kernel: str, flavour: str, **options: Any) -> buildtree.Tree:
+        monkeypatch.setattr(kbuild, "source_tree", real)
+        tree = real(kernel, flavour, **options)
+        patch.write_text(ours.replace("hook one", "hook of others"))
+        assert b"hook of others" in kbuild.build("vswap", "um", "release").image.read_bytes()
+        patch.write_text(ours)
+        return tree
+
+    monkeypatch.setattr(kbuild, "source_tree", taken)
+    assert b"hook one" in kbuild.build("vswap", "um", "release").image.read_bytes()
+
+
+def test_a_tree_stays_while_it_is_compiled(store: Store) -> None:
+    """Another checkout waits, one with the same sources does not."""
+    patch = store.patches / fakes.HOOK
+    others = threading.Thread(target=buildtree.source_tree, args=("vswap",))
+    with buildtree.kept(buildtree.source_tree("vswap")) as same:
+        assert same and buildtree.source_tree("vswap").path.is_dir()
+        patch.write_text(patch.read_text().replace("hook one", "hook of others"))
+        others.start()
+        others.join(0.5)
+        assert others.is_alive()
+    others.join(20)
+    assert not others.is_alive()
 
 
 def test_a_fragment_rebuilds(configs: Path) -> None:

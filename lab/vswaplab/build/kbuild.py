@@ -15,7 +15,7 @@ from vswaplab.build import config
 from vswaplab.errors import BuildError, UsageError
 from vswaplab.proc import SYSTEM, Runner, quoted
 from vswaplab.progress import Progress, Silent
-from vswaplab.tree.buildtree import Tree, source_tree
+from vswaplab.tree.buildtree import Tree, kept, source_tree
 
 _RECIPE = "1"  # change it when the way of building changes what comes out
 _STAMP = ".vswap-built.json"
@@ -225,8 +225,12 @@ def build(
     names, SourceError, TreeError, ConfigError, BuildError for what can go wrong on the way.
     """
     check_names(kernel, arch, flavour)
-    tree = source_tree(kernel, flavour, runner=runner, progress=progress)
-    return build_in(tree, kernel, arch, flavour, jobs=jobs, runner=runner, progress=progress)
+    while True:
+        tree = source_tree(kernel, flavour, runner=runner, progress=progress)
+        # Another checkout may have made it its own since: what is built is to be of these sources.
+        with kept(tree) as same:
+            if same:
+                return build_in(tree, kernel, arch, flavour, jobs=jobs, runner=runner, progress=progress)
 
 
 def clean() -> None:

@@ -6,10 +6,11 @@ kbuild then uses relative paths ("..") and ccache finds in one tree what another
 A file is written only when its content changes, so that make rebuilds just what an edit needs.
 """
 
+import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from vswaplab.tree import overlay
 from vswaplab.tree.overlay import Content, Overlay, read_content
 
 _STATE = ".vswap-tree.json"  # the base's checksum and the names that differ from it
+_MARK = ".vswap-identity"  # what the tree is now; missing while that changes
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,25 @@ def sync(tree: Path, base: Path, base_id: str, changes: Overlay) -> None:
         paths.write_file(tree / _STATE, json.dumps(record).encode())
 
 
+def _lock(path: Path) -> Path:
+    return path.with_name(f".{path.name}.lock")
+
+
+def _is(tree: Tree) -> bool:
+    mark = tree.path / _MARK
+    return mark.is_file() and mark.read_text() == tree.identity
+
+
+@contextlib.contextmanager
+def kept(tree: Tree) -> Iterator[bool]:
+    """Keep a prepared tree as it is: another checkout, with other sources, waits until the with block ends.
+
+    Gives False if one has come before and the tree is no longer what it was.
+    """
+    with paths.locked(_lock(tree.path), shared=True):
+        yield _is(tree)
+
+
 def prepared_tree(
     name: str,
     flavour: str,
@@ -113,9 +134,12 @@ def prepared_tree(
         name += "-bench"
     path = paths.cache_dir() / "build" / name
     tree = Tree(path, f"{found.sha256}-{edits}")
-    mark = path / ".vswap-identity"
-    with paths.locked(path.with_name(f".{name}.lock")):
-        if mark.is_file() and mark.read_text() == tree.identity:
+    with kept(tree) as same:
+        if same:
+            return tree
+    mark = path / _MARK
+    with paths.locked(_lock(path)):
+        if _is(tree):
             return tree
         base = linux.pristine(found, runner=runner, progress=progress)
         (progress or Silent()).update(f"preparing the {shown or name} tree")
