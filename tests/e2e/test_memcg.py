@@ -181,7 +181,8 @@ def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(boot_guest: Boot
     before, physical = map(int, result.files["before"].split())
     parent, caller = map(int, result.files["after"].split())
     assert physical >= 1000 and before < MIB
-    assert parent >= 1000 * 4096 and caller < MIB, result.files["after"]
+    # The caller has its own pages, tables and what each CPU is charged ahead; the pages would be 4 MB.
+    assert parent >= 1000 * 4096 and caller < 2 * MIB, result.files["after"]
 
 
 def test_v1_memsw_stays_balanced(boot_guest: Boot) -> None:
