@@ -155,18 +155,20 @@ def test_a_patch_that_does_not_apply_is_named(tmp_path: Path) -> None:
 
 def test_a_users_tree_is_copied_and_followed(tmp_path: Path) -> None:
     tree, target = kernel_base(tmp_path / "tree"), tmp_path / "copy"
-    first = usertree.copy(tree, target)
+    with usertree.copied(tree, target) as first:
+        pass
     (target / "mm/swap.o").write_text("built")
     (tree / "mm/swap.c").write_text("edited\n")
     (tree / "mm/gone.c").unlink()
-    second = usertree.copy(tree, target)
+    with usertree.copied(tree, target) as second:
+        pass
     assert first.identity != second.identity and second.path == target
     assert (target / "mm/swap.c").read_text() == "edited\n"
     assert not (target / "mm/gone.c").exists() and (target / "mm/swap.o").is_file()
     assert (target / "mm/other.c").stat().st_mtime_ns == (tree / "mm/other.c").stat().st_mtime_ns
     (tree / ".config").write_text("")
-    with pytest.raises(UsageError, match="mrproper"):
-        usertree.copy(tree, target)
+    with pytest.raises(UsageError, match="mrproper"), usertree.copied(tree, target):
+        pass
 
 
 def test_a_busy_host_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,8 +48,8 @@ def test_zswap_compiled_out(tmp_path: Path) -> None:
     """Virtual swap needs zswap: Kconfig leaves it out as well. The tree swaps to a device as ever."""
     without = tmp_path / "nozswap.config"
     without.write_text("# CONFIG_ZSWAP is not set\n")
-    tree = buildtree.source_tree("vswap")
-    built = kbuild.build_in(tree, "vswap", "um", "nozswap", extra=[without], strict=False)
+    with buildtree.prepared(lambda: buildtree.source_tree("vswap")) as tree:
+        built = kbuild.build_in(tree, "vswap", "um", "nozswap", extra=[without], strict=False)
     options = config.parse(built.config.read_text())
     assert [options.get(f"CONFIG_{name}", "n") for name in ("SWAP", "ZSWAP", "VSWAP")] == ["y", "n", "n"]
     result = boot(

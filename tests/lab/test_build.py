@@ -21,10 +21,12 @@ from vswaplab.build import kbuild
 from vswaplab.errors import BuildError, ConfigError, TreeError, UsageError
 from vswaplab.series.stored import Store
 from vswaplab.source import linux
-from vswaplab.tree import buildtree
+from vswaplab.tree import buildtree, usertree
 from vswaplab.tree.overlay import Content
 
 pytestmark = pytest.mark.usefixtures("stored", "store", "configs")
+
+THEIRS = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n-line 1\n+their line\n line 2\n line 3\n"
 
 
 class Log:
@@ -99,9 +101,8 @@ def test_a_bench_patch_that_does_not_apply(bench: Path) -> None:
 
 
 def test_a_series_of_somebody_gets_the_benchmark_too(bench: Path, tmp_path: Path) -> None:
-    patch = "--- a/mm/swap.c\n+++ b/mm/swap.c\n@@ -1,3 +1,3 @@\n-line 1\n+their line\n line 2\n line 3\n"
     (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs/0001.patch").write_text(patch)
+    (tmp_path / "theirs/0001.patch").write_text(THEIRS)
     choice = choices.parse(f"theirs={tmp_path / 'theirs'}")
     texts = {flavour: choices.get(choice, "um", flavour).image.read_bytes() for flavour in ("bench", "release")}
     assert b"their line" in texts["bench"] and b"bench hook" in texts["bench"]
@@ -154,6 +155,41 @@ def test_another_checkout_takes_the_tree(store: Store, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(kbuild, "source_tree", taken)
     assert b"hook one" in kbuild.build("vswap", "um", "release").image.read_bytes()
+
+
+def test_other_patches_of_the_same_name_take_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs call their patches alike: each measures its own."""
+    for name, line in (("one", "their line"), ("two", "another line")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "0001.patch").write_text(THEIRS.replace("their line", line))
+    real = buildtree.prepared_tree
+
+    def taken(*args: Any, **options: Any) -> buildtree.Tree:
+        monkeypatch.setattr(buildtree, "prepared_tree", real)
+        tree = real(*args, **options)
+        others = choices.get(choices.parse(f"x={tmp_path / 'two'}"), "um", "release")
+        assert b"another line" in others.image.read_bytes()
+        return tree
+
+    monkeypatch.setattr(buildtree, "prepared_tree", taken)
+    ours = choices.get(choices.parse(f"x={tmp_path / 'one'}"), "um", "release")
+    assert b"their line" in ours.image.read_bytes()
+
+
+def test_a_copied_tree_stays_while_it_is_compiled(base: Path, tmp_path: Path) -> None:
+    """Another run, with another tree of the same name, waits."""
+
+    def other() -> None:
+        with usertree.copied(base, tmp_path / "target"):
+            pass
+
+    others = threading.Thread(target=other)
+    with usertree.copied(base, tmp_path / "target"):
+        others.start()
+        others.join(0.5)
+        assert others.is_alive()
+    others.join(20)
+    assert not others.is_alive()
 
 
 def test_a_tree_stays_while_it_is_compiled(store: Store) -> None:

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -58,6 +58,13 @@ def make(tree: Path, out: Path, arch: str, *words: str, **settings: str) -> str:
     return said
 
 
+@pytest.fixture
+def tree() -> Iterator[Path]:
+    """The sources, which no other checkout replaces while they are compiled."""
+    with buildtree.prepared(lambda: buildtree.source_tree("vswap")) as prepared:
+        yield prepared.path
+
+
 @pytest.fixture(scope="module")
 def ours() -> set[str]:
     """The files that the series adds or edits."""
@@ -78,9 +85,8 @@ def test_a_warning_is_seen(tmp_path: Path, ours: set[str]) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_configuration(tmp_path: Path, ours: set[str], seed: int) -> None:
+def test_a_random_configuration(tmp_path: Path, tree: Path, ours: set[str], seed: int) -> None:
     """Every other one has virtual swap; all of mm/ is compiled."""
-    tree = buildtree.source_tree("vswap").path
     wanted = "y" if seed % 2 else "n"
     chosen = tmp_path / "chosen.config"
     chosen.write_text(f"{FIXED}CONFIG_VSWAP={wanted}\n")
@@ -100,10 +106,10 @@ def test_a_random_configuration(tmp_path: Path, ours: set[str], seed: int) -> No
         if config.exists(arch, flavour) and flavour != "bench"  # that has a tree of its own
     ],
 )
-def test_a_flavour_gets_what_it_asks_for(tmp_path: Path, arch: str, flavour: str) -> None:
+def test_a_flavour_gets_what_it_asks_for(tmp_path: Path, tree: Path, arch: str, flavour: str) -> None:
     """An option that the kernel refuses ends a build: a flavour that few ask for would be found broken late."""
     wanted = config.requested(config.fragments("vswap", arch, flavour, paths.configs_dir()))
-    text = config.generate(buildtree.source_tree("vswap").path, tmp_path, arch, wanted)
+    text = config.generate(tree, tmp_path, arch, wanted)
     assert config.missing(wanted, text) == []
 
 
@@ -118,13 +124,12 @@ def test_a_flavour_gets_what_it_asks_for(tmp_path: Path, arch: str, flavour: str
     ],
 )
 def test_what_virtual_swap_needs(
-    tmp_path: Path, ours: set[str], arch: str, without: str, offered: bool
+    tmp_path: Path, tree: Path, ours: set[str], arch: str, without: str, offered: bool
 ) -> None:
     """zswap, which needs swap, and backing words of 64 bits: without them Kconfig leaves it out.
 
     Either way what is left compiles.
     """
-    tree = buildtree.source_tree("vswap").path
     parts = config.fragments("vswap", "x86_64", "release", paths.configs_dir())
     wanted = {**config.requested(parts), f"CONFIG_{without}": "n"}
     text = config.generate(tree, tmp_path, arch, wanted)
@@ -139,9 +144,8 @@ def test_what_virtual_swap_needs(
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which(f"{CROSS}gcc"), reason="needs Debian's gcc-riscv64-linux-gnu")
-def test_without_an_mmu(tmp_path: Path, ours: set[str]) -> None:
+def test_without_an_mmu(tmp_path: Path, tree: Path, ours: set[str]) -> None:
     """There are no swap entries, but files of mm/ that include our header are compiled."""
-    tree = buildtree.source_tree("vswap").path
     cross = (f"CROSS_COMPILE={CROSS}", f"CC={CROSS}gcc")
     make(tree, tmp_path, "riscv", *cross, "nommu_virt_defconfig")
     assert config.parse((tmp_path / ".config").read_text()).get("CONFIG_MMU", "n") == "n"

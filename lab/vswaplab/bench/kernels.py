@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from vswaplab import paths
 from vswaplab.build import config, kbuild
@@ -136,14 +136,17 @@ def get(
         return kbuild.build(choice.name, arch, flavour, jobs=jobs, runner=runner, progress=progress)
     if choice.kind == "image":
         return _image(choice, arch, flavour)
-    assert choice.path is not None
+    source = choice.path
+    assert source is not None
     if choice.kind == "patches":
-        tree, extra = _patched_tree(choice, flavour, runner, progress), patchset.fragments(choice.path)
+        extra = patchset.fragments(source)
+        kept = buildtree.prepared(lambda: _patched_tree(choice, flavour, runner, progress))
     else:
+        extra = []
         target = paths.cache_dir() / "build" / f"tree-{choice.name}"
-        tree, extra = usertree.copy(choice.path, target, runner=runner, progress=progress), []
-    if (tree.path / "mm/vswap/Kconfig").is_file():
-        extra = [*config.fragments("vswap", arch, flavour, paths.configs_dir())[-1:], *extra]
-    return kbuild.build_in(
-        tree, choice.name, arch, flavour, extra=extra, strict=False, jobs=jobs, runner=runner, progress=progress
-    )
+        kept = usertree.copied(source, target, runner=runner, progress=progress)
+    with kept as tree:
+        if (tree.path / "mm/vswap/Kconfig").is_file():
+            extra = [*config.fragments("vswap", arch, flavour, paths.configs_dir())[-1:], *extra]
+        options: dict[str, Any] = {"jobs": jobs, "runner": runner, "progress": progress}
+        return kbuild.build_in(tree, choice.name, arch, flavour, extra=extra, strict=False, **options)

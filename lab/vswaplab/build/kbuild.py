@@ -15,7 +15,7 @@ from vswaplab.build import config
 from vswaplab.errors import BuildError, UsageError
 from vswaplab.proc import SYSTEM, Runner, quoted
 from vswaplab.progress import Progress, Silent
-from vswaplab.tree.buildtree import Tree, kept, source_tree
+from vswaplab.tree.buildtree import Tree, prepared, source_tree
 
 _RECIPE = "1"  # change it when the way of building changes what comes out
 _STAMP = ".vswap-built.json"
@@ -184,7 +184,7 @@ def build_in(
     runner: Runner = SYSTEM,
     progress: Progress | None = None,
 ) -> BuiltKernel:
-    """Build one kernel in a source tree that is already what it should be.
+    """Build one kernel in a source tree that is, and stays, what it should be; see buildtree.prepared().
 
     ``extra`` are fragments of configuration on top of the lab's, ``strict`` is that of
     config.configure(). Raises BuildError and ConfigError.
@@ -225,12 +225,8 @@ def build(
     names, SourceError, TreeError, ConfigError, BuildError for what can go wrong on the way.
     """
     check_names(kernel, arch, flavour)
-    while True:
-        tree = source_tree(kernel, flavour, runner=runner, progress=progress)
-        # Another checkout may have made it its own since: what is built is to be of these sources.
-        with kept(tree) as same:
-            if same:
-                return build_in(tree, kernel, arch, flavour, jobs=jobs, runner=runner, progress=progress)
+    with prepared(lambda: source_tree(kernel, flavour, runner=runner, progress=progress)) as tree:
+        return build_in(tree, kernel, arch, flavour, jobs=jobs, runner=runner, progress=progress)
 
 
 def clean() -> None:

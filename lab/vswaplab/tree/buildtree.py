@@ -110,6 +110,20 @@ def kept(tree: Tree) -> Iterator[bool]:
         yield _is(tree)
 
 
+@contextlib.contextmanager
+def prepared(prepare: Callable[[], Tree]) -> Iterator[Tree]:
+    """The tree that ``prepare`` gives, which stays so until the with block ends; see kept().
+
+    Another checkout may make it its own between the two: then it is prepared once more.
+    """
+    while True:
+        tree = prepare()
+        with kept(tree) as same:
+            if same:
+                yield tree
+                return
+
+
 def prepared_tree(
     name: str,
     flavour: str,

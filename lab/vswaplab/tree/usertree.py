@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """A user's kernel source tree, copied before it is built: nothing is ever written into it."""
 
+import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from vswaplab import hashing, paths
@@ -37,10 +39,14 @@ def _copy_file(old: Path, new: Path) -> None:
     shutil.copy2(old, new, follow_symlinks=False)
 
 
-def copy(tree: Path, target: Path, *, runner: Runner = SYSTEM, progress: Progress | None = None) -> Tree:
+@contextlib.contextmanager
+def copied(
+    tree: Path, target: Path, *, runner: Runner = SYSTEM, progress: Progress | None = None
+) -> Iterator[Tree]:
     """Make ``target`` equal to the user's tree; files that did not change keep their time.
 
-    What was built in ``target`` stays, so that make rebuilds only what an edit needs.
+    What was built in ``target`` stays, so that make rebuilds only what an edit needs. Until the
+    with block ends, nothing else is copied there.
     """
     found = names(tree, runner)
     identity = hashing.of_text("".join(f"{name}\0{_facts(tree / name)}\0" for name in found))
@@ -58,4 +64,4 @@ def copy(tree: Path, target: Path, *, runner: Runner = SYSTEM, progress: Progres
             if not os.path.lexists(new) or _facts(new) != _facts(tree / name):
                 _copy_file(tree / name, new)
         paths.write_file(listed, "\0".join(found).encode())
-    return Tree(target, identity)
+        yield Tree(target, identity)
