@@ -166,6 +166,28 @@ def test_with_a_device_random_data_is_stored_as_it_is(boot_guest: Boot, what: st
         assert number(result, "incompressible") > 1000, said
 
 
+# Both groups can have a megabyte in zswap, and are asked to give up eight.
+NO_DEVICE = """
+for group in max 0; do
+  group $group; echo $group > $CG/$group/memory.swap.max; echo 1M > $CG/$group/memory.zswap.max
+  in_group $group swapcheck --size 8M --text 40 --pageout --passes 1 --json=$RESULTS/$group.json
+  for f in peak events; do keep $group.$f $CG/$group/memory.swap.$f; done
+  keep $group.stat $CG/$group/memory.stat
+done
+"""
+
+
+def test_without_a_device_no_slots_of_one_are_charged(boot_guest: Boot) -> None:
+    """Not for a moment either: memory.swap.peak would keep it, and a limit of 0 would count it."""
+    result = boot_guest(NO_DEVICE, flavour="release")
+    for group in ("max", "0"):
+        assert answer(result, f"{group}.json")["verified"] is True
+        assert numbers(result, f"{group}.stat")["zswpout"] > 256
+        events = numbers(result, f"{group}.events")
+        assert events["fail"] > 100, "nothing was asked of devices"
+        assert number(result, f"{group}.peak") == 0 and events["max"] == 0, events
+
+
 @pytest.mark.parametrize("what", ["anon", "tmpfs"])
 @pytest.mark.parametrize("why", ["no-device", "no-space-allowed"])
 def test_without_a_usable_device_what_does_not_compress_stays(boot_guest: Boot, what: str, why: str) -> None:

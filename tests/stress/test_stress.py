@@ -2,7 +2,10 @@
 """Trials without guests: which there are, how an answer is judged, what is recorded and shown."""
 
 import json
+import os
 import re
+import signal
+import subprocess
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +17,7 @@ from vswaplab import cli, paths
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.guest import GuestResult, GuestSpec
+from vswaplab.guestprograms.stress import crowd
 from vswaplab.guestprograms.stress.__main__ import DISTURBERS
 from vswaplab.stress import campaign, isolation, outcomes, page, tally
 from vswaplab.stress.classes import CLASSES, Class
@@ -89,6 +93,23 @@ def test_what_is_a_problem(change: dict[str, Any], said: str) -> None:
     assert wrong == [said, "a note"]
     good = GuestResult(status="ok", files={"answer.json": json.dumps(GOOD)})
     assert campaign.judge(trial("changes"), good)[1] == []
+
+
+def test_where_a_worker_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that sleeps, and its child that does not: all that is known of a worker that does not end."""
+    monkeypatch.setattr(crowd, "_LOOK", 0.3)
+    argv = ["sh", "-c", "(echo; while :; do :; done) & exec sleep 60"]
+    with subprocess.Popen(argv, start_new_session=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            process.stdout.readline()
+            said = crowd.whereabouts(process.pid)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert len(said) == 2 and all("VmSwap" in line for line in said)
+    ticks = {int(line.split(":")[0]): int(line.split(", ")[1].split()[0]) for line in said}
+    assert ticks.pop(process.pid) == 0
+    assert all(used > 0 for used in ticks.values())
 
 
 def test_workers_may_be_killed_only_where_failures_are_injected() -> None:

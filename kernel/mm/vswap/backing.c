@@ -324,6 +324,11 @@ bool __vswap_get_slots(struct folio *folio)
 
 	if (tags & BIT(VSWAP_SLOT))
 		missing = vswap_nr_missing(folio);
+	/* Without a device, a charge would just be seen in memory.swap.peak. */
+	if (!total_swap_pages) {
+		vswap_memcg_no_slots(folio);
+		goto none;
+	}
 	if (vswap_charge_slots(folio, missing))
 		goto none;
 

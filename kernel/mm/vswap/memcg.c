@@ -476,7 +476,7 @@ int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
 
 /**
  * vswap_memcg_no_slots - tell the owner of a folio that devices have no room
- * @folio: the folio, locked, whose owner was charged for the slots
+ * @folio: the folio, locked
  */
 void vswap_memcg_no_slots(struct folio *folio)
 {

@@ -11,6 +11,7 @@
 #include <linux/ctype.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
+#include <linux/file.h>
 #include <linux/hex.h>
 #include <linux/init.h>
 #include <linux/kernfs.h>
@@ -18,10 +19,12 @@
 #include <linux/kstrtox.h>
 #include <linux/kthread.h>
 #include <linux/memcontrol.h>
+#include <linux/mempolicy.h>
 #include <linux/moduleparam.h>
 #include <linux/pgtable.h>
 #include <linux/prandom.h>
 #include <linux/printk.h>
+#include <linux/shmem_fs.h>
 #include <linux/swap_ops.h>
 #include <linux/sysfs.h>
 #include <trace/events/kmem.h>
@@ -622,6 +625,95 @@ static void oom_is_put_off_rarely(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, vswap_spares_process(SWAP_CLUSTER_MAX, total));
 	KUNIT_EXPECT_FALSE(test, vswap_spares_process(total / 16, total));
 	KUNIT_EXPECT_TRUE(test, vswap_spares_process(total / 16 + 1, total));
+}
+
+/* Shared memory */
+
+static void end_of_device(void *unused)
+{
+	total_swap_pages--;
+}
+
+static void close_file(void *file)
+{
+	__fput_sync(file);
+}
+
+/* Swap the first folio of a file out as zeroes. Only its entry is left. */
+static swp_entry_t swap_out_first(struct kunit *test, struct file *file)
+{
+	struct folio *folio = shmem_read_folio(file->f_mapping, 0);
+	struct swap_io_ctx ctx = {};
+	swp_entry_t entry;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+	if (!folio_test_large(folio)) {
+		folio_put(folio);
+		kunit_skip(test, "needs transparent_hugepage_shmem=always");
+	}
+	/* It is only to go on. There is no device that could be used. */
+	total_swap_pages++;
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_of_device, NULL), 0);
+
+	folio_lock(folio);
+	KUNIT_ASSERT_EQ(test, shmem_writeout(&ctx, folio, NULL), 0);
+	folio_lock(folio);
+	entry = folio->swap;
+	KUNIT_ASSERT_TRUE(test, folio_in_vswap(folio));
+	swap_cache_del_folio(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+	return entry;
+}
+
+static struct folio *swap_in(swp_entry_t first, pgoff_t index, unsigned int order)
+{
+	swp_entry_t entry = { .val = first.val + index };
+
+	return swapin_sync(entry, GFP_KERNEL, BIT(order), NULL,
+			   get_task_policy(current), 0);
+}
+
+/*
+ * Who swaps in looks at the entry's order first, and allocates. Meanwhile the
+ * entry is split, for somebody else who has found a small folio, and one of its
+ * parts is freed. Then the large folio fits no more. All pages can be had.
+ */
+static void shmem_folio_of_former_entries(struct kunit *test)
+{
+	enum { SMALL = 3, LARGE = 8, NR = 8 };
+	struct folio *folio;
+	struct file *file;
+	swp_entry_t first;
+	pgoff_t index;
+
+	file = shmem_kernel_file_setup("vswap-test", PMD_SIZE, EMPTY_VMA_FLAGS);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, close_file, file), 0);
+	first = swap_out_first(test, file);
+
+	folio = swap_in(first, SMALL, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(folio));
+	folio_put(folio);
+	folio = shmem_read_folio(file->f_mapping, SMALL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+	KUNIT_EXPECT_EQ(test, folio_order(folio), 0);
+	folio_put(folio);
+
+	folio = swap_in(first, LARGE, ilog2(NR));
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(folio));
+	KUNIT_ASSERT_EQ(test, folio_order(folio), ilog2(NR));
+	folio_put(folio);
+	shmem_truncate_range(file_inode(file), (LARGE + 1) * PAGE_SIZE,
+			     (LARGE + 2) * PAGE_SIZE - 1);
+
+	for (index = LARGE; index < LARGE + NR; index++) {
+		folio = shmem_read_folio(file->f_mapping, index);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(folio));
+		KUNIT_EXPECT_FALSE(test, folio_test_swapcache(folio));
+		folio_put(folio);
+	}
+	kunit_release_action(test, close_file, file);
 }
 
 /* Tables, and what happens without memory for them */
@@ -1599,6 +1691,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(refusals_by_error),
 	KUNIT_CASE(locked_pages),
 	KUNIT_CASE(oom_is_put_off_rarely),
+	KUNIT_CASE(shmem_folio_of_former_entries),
 	KUNIT_CASE(table_failures),
 	KUNIT_CASE(lend_tables),
 	KUNIT_CASE(no_tables),

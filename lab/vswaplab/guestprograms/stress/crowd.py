@@ -21,6 +21,7 @@ MODES = (
     "anon", "shm-tmpfs", "shm-memfd", "fork", "fork-many", "dontneed", "free", "pageout", "mremap", "munmap",
     "read", "churn",
 )  # fmt: skip
+_LOOK = 5.0  # seconds
 _NOTES = 20  # failures that are reported
 _WRONG = b"differs from byte"  # what swapcheck prints of a page with wrong content
 
@@ -99,6 +100,36 @@ def kill(worker: Worker) -> None:
     worker.process.wait()
 
 
+def whereabouts(session: int) -> list[str]:
+    """What the processes of a session do: state, time used while one looks, memory, and where in the kernel."""
+    before = _sessions(session)
+    time.sleep(_LOOK)
+    found = []
+    for process, ticks in _sessions(session).items():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            lines = [line.split() for line in (process / "status").read_text().splitlines()]
+            status = {line[0]: line[1] for line in lines if len(line) > 1}
+            user, system = (now - then for now, then in zip(ticks, before.get(process, ticks), strict=True))
+            facts = " ".join(f"{name} {status.get(f'{name}:', '-')}" for name in ("State", "VmRSS", "VmSwap"))
+            stack = ""
+            with contextlib.suppress(PermissionError):
+                stack = " ".join(line.split()[-1] for line in (process / "stack").read_text().splitlines())
+            used = f"{user} and {system} ticks in {_LOOK:g} s"
+            found.append(f"{process.name}: {facts}, {used}; {stack or 'no stack'}")
+    return found
+
+
+def _sessions(session: int) -> dict[Path, tuple[int, int]]:
+    """The processes of a session, and ticks that they had in user space and in the kernel."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                found[process] = int(fields[11]), int(fields[12])
+    return found
+
+
 def outcome(worker: Worker) -> dict[str, Any]:
     """What one that has ended reports; at least "mismatches", "checks" and "end", its files removed.
 
@@ -169,8 +200,9 @@ class Crowd:
                 worker.process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 late = True
-                kill(worker)
                 self.notes.append(f"still running: {worker.group} {worker.argv}")
+                self.notes += whereabouts(worker.process.pid)
+                kill(worker)
             self._take(worker)
         self._running = []
         return not late
