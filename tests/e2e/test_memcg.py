@@ -171,7 +171,9 @@ verify > $RESULTS/verify
 """
 
 
-def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(boot_guest: Boot) -> None:
+def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(
+    boot_guest: Boot, pytestconfig: pytest.Config
+) -> None:
     """They are charged to its parent, as the rest of what it left, not to who runs swapoff."""
     result = boot_guest(
         LEFT_ON_DEVICE.format(here=Path(__file__).parent), swap="file:64M", zswap=False
@@ -181,8 +183,10 @@ def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(boot_guest: Boot
     before, physical = map(int, result.files["before"].split())
     parent, caller = map(int, result.files["after"].split())
     assert physical >= 1000 and before < MIB
-    # The caller has its own pages, tables and what each CPU is charged ahead; the pages would be 4 MB.
-    assert parent >= 1000 * 4096 and caller < 2 * MIB, result.files["after"]
+    # The caller has its own pages, tables and what each CPU is charged ahead, which is more on x86-64; the
+    # pages would be 4 MB.
+    most = 2 * MIB if pytestconfig.getoption("--on") else MIB
+    assert parent >= 1000 * 4096 and caller < most, result.files["after"]
 
 
 def test_v1_memsw_stays_balanced(boot_guest: Boot) -> None:

@@ -97,7 +97,7 @@ def test_what_is_a_problem(change: dict[str, Any], said: str) -> None:
 
 def test_where_a_worker_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that sleeps, and its child that does not: all that is known of a worker that does not end."""
-    monkeypatch.setattr(crowd, "_LOOK", 0.3)
+    monkeypatch.setattr(crowd, "_LOOK", 1.0)
     argv = ["sh", "-c", "(echo; while :; do :; done) & exec sleep 60"]
     with subprocess.Popen(argv, start_new_session=True, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -108,8 +108,9 @@ def test_where_a_worker_is(monkeypatch: pytest.MonkeyPatch) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     assert len(said) == 2 and all("VmSwap" in line for line in said)
     ticks = {int(line.split(":")[0]): int(line.split(", ")[1].split()[0]) for line in said}
-    assert ticks.pop(process.pid) == 0
-    assert all(used > 0 for used in ticks.values())
+    # The shell may become the one that sleeps only now.
+    sleeps = ticks.pop(process.pid)
+    assert all(used > sleeps for used in ticks.values()), said
 
 
 def test_workers_may_be_killed_only_where_failures_are_injected() -> None:

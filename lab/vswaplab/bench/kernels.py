@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from vswaplab import paths
 from vswaplab.build import config, kbuild
@@ -148,5 +148,14 @@ def get(
     with kept as tree:
         if (tree.path / "mm/vswap/Kconfig").is_file():
             extra = [*config.fragments("vswap", arch, flavour, paths.configs_dir())[-1:], *extra]
-        options: dict[str, Any] = {"jobs": jobs, "runner": runner, "progress": progress}
-        return kbuild.build_in(tree, choice.name, arch, flavour, extra=extra, strict=False, **options)
+        return kbuild.build_in(
+            tree,
+            choice.name,
+            arch,
+            flavour,
+            extra=extra,
+            strict=False,
+            jobs=jobs,
+            runner=runner,
+            progress=progress,
+        )

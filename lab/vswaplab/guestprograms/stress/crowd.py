@@ -21,7 +21,7 @@ MODES = (
     "anon", "shm-tmpfs", "shm-memfd", "fork", "fork-many", "dontneed", "free", "pageout", "mremap", "munmap",
     "read", "churn",
 )  # fmt: skip
-_LOOK = 5.0  # seconds
+_LOOK = 5.0  # seconds, at least
 _NOTES = 20  # failures that are reported
 _WRONG = b"differs from byte"  # what swapcheck prints of a page with wrong content
 
@@ -100,26 +100,7 @@ def kill(worker: Worker) -> None:
     worker.process.wait()
 
 
-def whereabouts(session: int) -> list[str]:
-    """What the processes of a session do: state, time used while one looks, memory, and where in the kernel."""
-    before = _sessions(session)
-    time.sleep(_LOOK)
-    found = []
-    for process, ticks in _sessions(session).items():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            lines = [line.split() for line in (process / "status").read_text().splitlines()]
-            status = {line[0]: line[1] for line in lines if len(line) > 1}
-            user, system = (now - then for now, then in zip(ticks, before.get(process, ticks), strict=True))
-            facts = " ".join(f"{name} {status.get(f'{name}:', '-')}" for name in ("State", "VmRSS", "VmSwap"))
-            stack = ""
-            with contextlib.suppress(PermissionError):
-                stack = " ".join(line.split()[-1] for line in (process / "stack").read_text().splitlines())
-            used = f"{user} and {system} ticks in {_LOOK:g} s"
-            found.append(f"{process.name}: {facts}, {used}; {stack or 'no stack'}")
-    return found
-
-
-def _sessions(session: int) -> dict[Path, tuple[int, int]]:
+def _ticks(session: int) -> dict[Path, tuple[int, int]]:
     """The processes of a session, and ticks that they had in user space and in the kernel."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
@@ -127,6 +108,26 @@ def _sessions(session: int) -> dict[Path, tuple[int, int]]:
             fields = (process / "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session:
                 found[process] = int(fields[11]), int(fields[12])
+    return found
+
+
+def whereabouts(session: int) -> list[str]:
+    """What the processes of a session do: state, memory, time used while one looks, and where in the kernel."""
+    before, start = _ticks(session), time.monotonic()
+    time.sleep(_LOOK)
+    after, seconds = _ticks(session), time.monotonic() - start  # in a slow guest it is much longer
+    found = []
+    for process in before.keys() & after.keys():
+        user, system = (now - then for now, then in zip(after[process], before[process], strict=True))
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            lines = [line.split() for line in (process / "status").read_text().splitlines()]
+            status = {line[0]: line[1] for line in lines if len(line) > 1}
+            facts = " ".join(f"{name} {status.get(f'{name}:', '-')}" for name in ("State", "VmRSS", "VmSwap"))
+            stack = ""
+            with contextlib.suppress(PermissionError):
+                stack = " ".join(line.split()[-1] for line in (process / "stack").read_text().splitlines())
+            used = f"{user} and {system} ticks in {seconds:.1f} s"
+            found.append(f"{process.name}: {facts}, {used}; {stack or 'no stack'}")
     return found
 
 
