@@ -166,20 +166,33 @@ def test_with_a_device_random_data_is_stored_as_it_is(boot_guest: Boot, what: st
         assert number(result, "incompressible") > 1000, said
 
 
-# Both groups can have a megabyte in zswap, and are asked to give up eight.
-NO_DEVICE = """
+# Both groups can have a megabyte in zswap, and are asked to give up eight. Somebody else has the device.
+NO_ROOM = """
+if [ -n "$(device)" ]; then
+  group other; echo 0 > $CG/other/memory.zswap.max
+  in_group other swapcheck --size 16M --random 100 --pageout --ready-file /run/ready --wait-file /run/go \\
+    --json=$RESULTS/other.json & other=$!
+  until [ -e /run/ready ]; do sleep 0.1; done
+  keep other.current $CG/other/memory.swap.current
+fi
 for group in max 0; do
   group $group; echo $group > $CG/$group/memory.swap.max; echo 1M > $CG/$group/memory.zswap.max
   in_group $group swapcheck --size 8M --text 40 --pageout --passes 1 --json=$RESULTS/$group.json
   for f in peak events; do keep $group.$f $CG/$group/memory.swap.$f; done
   keep $group.stat $CG/$group/memory.stat
 done
+touch /run/go
+wait $other
 """
 
 
-def test_without_a_device_no_slots_of_one_are_charged(boot_guest: Boot) -> None:
+@pytest.mark.parametrize("swap", ["none", "file:4M"])
+def test_slots_that_no_device_has_are_not_charged(boot_guest: Boot, swap: str) -> None:
     """Not for a moment either: memory.swap.peak would keep it, and a limit of 0 would count it."""
-    result = boot_guest(NO_DEVICE, flavour="release")
+    result = boot_guest(NO_ROOM, flavour="release", swap=swap)
+    if swap != "none":
+        assert number(result, "other.current") > 3.9 * MIB, "the device has room"
+        assert answer(result, "other.json")["verified"] is True
     for group in ("max", "0"):
         assert answer(result, f"{group}.json")["verified"] is True
         assert numbers(result, f"{group}.stat")["zswpout"] > 256

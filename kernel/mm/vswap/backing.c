@@ -276,45 +276,57 @@ void __vswap_zswap_erase(struct folio *folio)
 	}
 }
 
-/* Let slots of a device back 2^@order slots of @folio, from page @idx on. */
-static bool vswap_back_pages(struct folio *folio, unsigned int idx,
-			     unsigned int order)
+/*
+ * Let slots of a device back 2^@order slots of @folio, from page @idx on.
+ * Return: 0, -ENOSPC if no device has room, -ENOMEM if the owner may not have
+ * more.
+ */
+static int vswap_back_pages(struct folio *folio, unsigned int idx,
+			    unsigned int order)
 {
 	swp_entry_t virt = page_swap_entry(folio_page(folio, idx)), slot;
 	struct swap_cluster_info *ci;
+	int err;
 
 	slot = swap_alloc_backing(virt, order, false);
 	if (!slot.val)
-		return false;
+		return -ENOSPC;
+	/* Not before: memory.swap.peak would keep what the group never had. */
+	err = vswap_charge_slots(folio, 1 << order);
+	if (err) {
+		vswap_free_slots(slot, 1 << order);
+		return err;
+	}
 
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_install_slots(ci, virt, slot, 1 << order, VSWAP_NONE);
 	swap_cluster_unlock(ci);
-	return true;
+	return 0;
 }
 
 /* Allocate one slot after the other; they are neighbours where possible. */
-static unsigned int vswap_back_missing(struct swap_cluster_info *ci,
-				       struct folio *folio)
+static int vswap_back_missing(struct folio *folio)
 {
-	unsigned int off = swp_cluster_offset(folio->swap), i, done = 0;
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned int off = swp_cluster_offset(folio->swap), i;
+	int err;
 
 	for (i = 0; i < folio_nr_pages(folio); i++) {
 		if (vswap_backing_tag(READ_ONCE(ci->backing[off + i])) == VSWAP_SLOT)
 			continue;
-		if (!vswap_back_pages(folio, i, 0))
-			break;
-		done++;
+		err = vswap_back_pages(folio, i, 0);
+		if (err)
+			return err;
 	}
-	return done;
+	return 0;
 }
 
 /* See vswap_get_slots(). */
 bool __vswap_get_slots(struct folio *folio)
 {
-	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned int nr = folio_nr_pages(folio), missing = nr, done;
 	unsigned long tags = vswap_tags(folio);
+	struct swap_cluster_info *ci;
+	int err = -ENOSPC;
 
 	/* It was written before, and zswap did not take it now: overwrite it. */
 	if (tags == BIT(VSWAP_SLOT))
@@ -322,31 +334,20 @@ bool __vswap_get_slots(struct folio *folio)
 	if (tags & BIT(VSWAP_REFUSED) && !vswap_take_refusals_back(folio))
 		return false;
 
-	if (tags & BIT(VSWAP_SLOT))
-		missing = vswap_nr_missing(folio);
-	/* Without a device, a charge would just be seen in memory.swap.peak. */
-	if (!total_swap_pages) {
-		vswap_memcg_no_slots(folio);
-		goto none;
-	}
-	if (vswap_charge_slots(folio, missing))
-		goto none;
-
 	/* Without THP_SWAP devices have no lists for orders other than 0. */
-	if (IS_ENABLED(CONFIG_THP_SWAP) && missing == nr && nr > 1 &&
-	    vswap_back_pages(folio, 0, folio_order(folio)))
-		return true;
-
+	if (IS_ENABLED(CONFIG_THP_SWAP) && folio_test_large(folio) &&
+	    !(tags & BIT(VSWAP_SLOT)))
+		err = vswap_back_pages(folio, 0, folio_order(folio));
 	/* The device is fragmented: take the slots in pieces. */
-	done = vswap_back_missing(ci, folio);
-	if (done == missing)
+	if (err == -ENOSPC)
+		err = vswap_back_missing(folio);
+	if (!err)
 		return true;
+	if (err == -ENOSPC)
+		vswap_memcg_no_slots(folio);
 
-	vswap_charge_slots(folio, -(int)(missing - done));
-	vswap_memcg_no_slots(folio);
-none:
 	/* With slots behind some of its pages it would neither be refused nor split. */
-	if (nr > 1) {
+	if (folio_test_large(folio)) {
 		ci = swap_cluster_get_and_lock(folio);
 		vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
 		swap_cluster_unlock(ci);
