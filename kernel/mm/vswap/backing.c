@@ -276,57 +276,45 @@ void __vswap_zswap_erase(struct folio *folio)
 	}
 }
 
-/*
- * Let slots of a device back 2^@order slots of @folio, from page @idx on.
- * Return: 0, -ENOSPC if no device has room, -ENOMEM if the owner may not have
- * more.
- */
-static int vswap_back_pages(struct folio *folio, unsigned int idx,
-			    unsigned int order)
+/* Let slots of a device back 2^@order slots of @folio, from page @idx on. */
+static bool vswap_back_pages(struct folio *folio, unsigned int idx,
+			     unsigned int order)
 {
 	swp_entry_t virt = page_swap_entry(folio_page(folio, idx)), slot;
 	struct swap_cluster_info *ci;
-	int err;
 
 	slot = swap_alloc_backing(virt, order, false);
 	if (!slot.val)
-		return -ENOSPC;
-	/* Not before: memory.swap.peak would keep what the group never had. */
-	err = vswap_charge_slots(folio, 1 << order);
-	if (err) {
-		vswap_free_slots(slot, 1 << order);
-		return err;
-	}
+		return false;
 
 	ci = swap_cluster_get_and_lock(folio);
 	vswap_install_slots(ci, virt, slot, 1 << order, VSWAP_NONE);
 	swap_cluster_unlock(ci);
-	return 0;
+	return true;
 }
 
 /* Allocate one slot after the other; they are neighbours where possible. */
-static int vswap_back_missing(struct folio *folio)
+static unsigned int vswap_back_missing(struct swap_cluster_info *ci,
+				       struct folio *folio)
 {
-	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
-	unsigned int off = swp_cluster_offset(folio->swap), i;
-	int err;
+	unsigned int off = swp_cluster_offset(folio->swap), i, done = 0;
 
 	for (i = 0; i < folio_nr_pages(folio); i++) {
 		if (vswap_backing_tag(READ_ONCE(ci->backing[off + i])) == VSWAP_SLOT)
 			continue;
-		err = vswap_back_pages(folio, i, 0);
-		if (err)
-			return err;
+		if (!vswap_back_pages(folio, i, 0))
+			break;
+		done++;
 	}
-	return 0;
+	return done;
 }
 
 /* See vswap_get_slots(). */
 bool __vswap_get_slots(struct folio *folio)
 {
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+	unsigned int nr = folio_nr_pages(folio), missing = nr, done;
 	unsigned long tags = vswap_tags(folio);
-	struct swap_cluster_info *ci;
-	int err = -ENOSPC;
 
 	/* It was written before, and zswap did not take it now: overwrite it. */
 	if (tags == BIT(VSWAP_SLOT))
@@ -334,20 +322,31 @@ bool __vswap_get_slots(struct folio *folio)
 	if (tags & BIT(VSWAP_REFUSED) && !vswap_take_refusals_back(folio))
 		return false;
 
-	/* Without THP_SWAP devices have no lists for orders other than 0. */
-	if (IS_ENABLED(CONFIG_THP_SWAP) && folio_test_large(folio) &&
-	    !(tags & BIT(VSWAP_SLOT)))
-		err = vswap_back_pages(folio, 0, folio_order(folio));
-	/* The device is fragmented: take the slots in pieces. */
-	if (err == -ENOSPC)
-		err = vswap_back_missing(folio);
-	if (!err)
-		return true;
-	if (err == -ENOSPC)
+	if (tags & BIT(VSWAP_SLOT))
+		missing = vswap_nr_missing(folio);
+	/* Without room a charge would just be seen in memory.swap.peak. */
+	if (get_nr_swap_pages() < (long)missing) {
 		vswap_memcg_no_slots(folio);
+		goto none;
+	}
+	if (vswap_charge_slots(folio, missing))
+		goto none;
 
+	/* Without THP_SWAP devices have no lists for orders other than 0. */
+	if (IS_ENABLED(CONFIG_THP_SWAP) && missing == nr && nr > 1 &&
+	    vswap_back_pages(folio, 0, folio_order(folio)))
+		return true;
+
+	/* The device is fragmented: take the slots in pieces. */
+	done = vswap_back_missing(ci, folio);
+	if (done == missing)
+		return true;
+
+	vswap_charge_slots(folio, -(int)(missing - done));
+	vswap_memcg_no_slots(folio);
+none:
 	/* With slots behind some of its pages it would neither be refused nor split. */
-	if (folio_test_large(folio)) {
+	if (nr > 1) {
 		ci = swap_cluster_get_and_lock(folio);
 		vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
 		swap_cluster_unlock(ci);

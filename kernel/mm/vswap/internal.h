@@ -155,7 +155,7 @@ void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 void vswap_free_slots(swp_entry_t entry, unsigned int nr);
 void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 			 const unsigned long *words, unsigned int nr);
-int vswap_charge_slots(struct folio *folio, unsigned int nr);
+int vswap_charge_slots(struct folio *folio, int nr);
 
 /* writeback.c */
 bool vswap_can_fly(void);

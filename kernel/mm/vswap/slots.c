@@ -149,11 +149,11 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 /**
  * vswap_charge_slots - charge the owner of a folio's slots for slots of a device
  * @folio: the folio, locked; all its slots have one owner
- * @nr: the number of slots
+ * @nr: the number of slots, negative to uncharge
  *
  * Return: 0, or -ENOMEM if the owner may not have more.
  */
-int vswap_charge_slots(struct folio *folio, unsigned int nr)
+int vswap_charge_slots(struct folio *folio, int nr)
 {
 	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
 	struct mem_cgroup *memcg;

@@ -255,6 +255,9 @@ static int vswap_take_slot(struct vswap_flight *flight, unsigned long word)
 	int err = 0;
 
 	flight->memcg = NULL;
+	/* Without room a charge would just be seen in memory.swap.peak. */
+	if (get_nr_swap_pages() <= 0)
+		return -EAGAIN;
 	spin_lock(&ci->lock);
 	if (!vswap_backs(ci, off, word)) {
 		err = -ENOENT;
