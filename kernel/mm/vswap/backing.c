@@ -12,10 +12,12 @@
  *	FLIGHT -> ZSWAP	could not be written, or overtaken by something else,
  *			which is a transition from ZSWAP
  *	NONE  -> REFUSED  does not compress, and there is no device for it
- *	REFUSED -> NONE	the content has changed, or a device takes it; freed
+ *	REFUSED -> NONE	the content has changed, or a device takes it; written
+ *			out as zeroes; freed
  *	REFUSED -> ZSWAP written out, and zswap took it as it is
- *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff
- *	SLOT  -> LOST	to be evacuated, but could not be read
+ *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff; a
+ *			large folio gets too few slots
+ *	SLOT  -> LOST	to be evacuated, but could not be read; by way of NONE
  *	LOST  -> NONE	freed
  *
  * Rules 1 and 2 of internal.h say who may do that. A slot that is not free, not
@@ -23,14 +25,11 @@
  * other copy of the data.
  */
 #include <linux/kernel.h>
-#include <linux/pagemap.h>
-#include <linux/zswap.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 #include <trace/events/vswap.h>
 
 #include "internal.h"
-#include "zswap.h"
 
 /* Backings are released in runs of at most this many slots. */
 #define VSWAP_RUN_MAX	32
@@ -386,8 +385,11 @@ unsigned int vswap_leave_device(struct folio *folio, unsigned int type)
 			continue;
 		vswap_release_backing(ci, entry, 1, VSWAP_ALL_TAGS,
 				      VSWAP_EVACUATED);
-		if (lost)
+		if (lost) {
 			WRITE_ONCE(ci->backing[off + i], VSWAP_LOST);
+			trace_vswap_backing(entry, 1, VSWAP_NONE, VSWAP_LOST,
+					    VSWAP_EVACUATED);
+		}
 		left++;
 	}
 	swap_cluster_unlock(ci);

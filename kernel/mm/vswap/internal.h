@@ -35,7 +35,7 @@
  * 2. With that folio locked, or under writeback, the word may be read without
  *    the cluster lock, unless it says FLIGHT: a flight is overtaken first. At
  *    any other time the word is a hint, read under RCU.
- * 3. The swap table word stays the only thing that is read locklessly.
+ * 3. The swap cache is looked up without a lock, in the swap table's word alone.
  * 4. A cluster's tables are installed under its lock, all of them, while it is
  *    isolated (on no list, no slot in use), and taken away under its lock when it
  *    is empty.
@@ -44,9 +44,9 @@
  *    grows the space. Nothing that enters reclaim runs under it.
  * 6. vswap_reserve_lock is innermost.
  * 7. A slot of a device that backs a virtual slot is allocated without any
- *    cluster lock. It is installed and freed under the lock of the virtual
- *    slot's cluster. The lock of the device's cluster nests inside that lock,
- *    never the other way round. A scan of the device's clusters reads in the
+ *    cluster lock. It is installed, and freed after that, under the lock of the
+ *    virtual slot's cluster. The lock of the device's cluster nests inside that
+ *    lock, never the other way round. A scan of the device's clusters reads in the
  *    reverse map whether only the swap cache uses a slot, and only tries to
  *    lock the folio. That bit changes under the virtual cluster's lock.
  * 8. A slot in use pins its device: to free the slot, swapoff locks the folio
@@ -55,9 +55,11 @@
  *
  * Order: folio lock -> grow_lock -> virtual cluster lock -> si->lock,
  *			virtual cluster lock -> device's cluster lock -> si->lock,
- *			virtual cluster lock -> vswap_reserve_lock.
+ *			virtual cluster lock -> vswap_reserve_lock,
+ *			virtual cluster lock -> locks of zsmalloc.
  * vswap_flight_lock is taken alone. vswap_pools_lock is outside the locks of
- * zsmalloc, and not taken by reclaim; nothing is allocated under it.
+ * zsmalloc and, as the OOM notifier takes it, inside oom_lock. Reclaim does not
+ * take it; nothing is allocated under it.
  */
 #ifndef _MM_VSWAP_INTERNAL_H
 #define _MM_VSWAP_INTERNAL_H
@@ -66,7 +68,6 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
-#include <linux/sizes.h>
 #include <linux/vm_event_item.h>
 #include <linux/vmalloc.h>
 #include <linux/vmstat.h>

@@ -3,11 +3,11 @@
  * Virtual swap: the operations of the virtual device.
  *
  * What page_io.c collects for virtual slots is passed to the device whose slots
- * back them. A folio that is locked or under writeback keeps its backing: the
- * words may be read without the lock of the cluster. A folio whose slots are
- * not contiguous is read or written by several requests, its pieces, and the
- * last one to complete ends the I/O on the folio. Pages of a large folio that
- * have been read from elsewhere are left out.
+ * back them. The words of a folio that is locked or under writeback are read by
+ * rule 2 of internal.h. A folio whose slots are not contiguous is read or
+ * written by several requests, its pieces, and the last one to complete ends
+ * the I/O on the folio. Pages of a large folio that have been read from
+ * elsewhere are left out.
  */
 #include <linux/blk_types.h>
 #include <linux/mempool.h>

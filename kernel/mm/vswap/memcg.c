@@ -836,7 +836,7 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
 	if (!parent)
 		return;
 	/* Nobody could change the limit on its data any more. The parent's holds. */
-	if (vswap_memcg_is_v2())
+	if (!vswap_never_used() && vswap_memcg_is_v2())
 		page_counter_set_max(&memcg->swap, PAGE_COUNTER_MAX);
 	atomic_long_add(atomic_long_xchg(&memcg->vswap.tables, 0), &parent->vswap.tables);
 	/* Flights hold a reference. */

@@ -13,7 +13,6 @@
  */
 #include <linux/cpumask.h>
 #include <linux/init.h>
-#include <linux/kasan.h>
 #include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
@@ -159,7 +158,8 @@ static int vswap_map_page(struct page *page)
 /**
  * vswap_grow - map one more page of the array, unless clusters are free
  *
- * Context: May sleep, not reclaim: it is called by reclaim with a folio locked.
+ * Context: May sleep. Reclaim calls it with a folio locked, and does not enter
+ * itself.
  * Return: 0 if there are free clusters now, -ENOSPC at the limit, -ENOMEM
  * without memory.
  */

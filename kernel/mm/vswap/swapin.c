@@ -7,7 +7,6 @@
  * request, by io.c.
  */
 #include <linux/memcontrol.h>
-#include <linux/zswap.h>
 
 #include "internal.h"
 #include "zswap.h"

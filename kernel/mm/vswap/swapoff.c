@@ -135,10 +135,11 @@ static unsigned int vswap_evacuate_folio(struct swap_info_struct *si,
 }
 
 /*
- * Have the data that was read stored elsewhere. Return: how many folios had to
- * stay in memory.
+ * Have the data that was read stored elsewhere. @stored receives how many folios
+ * were. Return: how many were offered and had to stay in memory.
  */
-static unsigned int vswap_batch_store(struct vswap_batch *batch)
+static unsigned int vswap_batch_store(struct vswap_batch *batch,
+				      unsigned int *stored)
 {
 	unsigned int nr = 0, i;
 	LIST_HEAD(folios);
@@ -165,7 +166,8 @@ static unsigned int vswap_batch_store(struct vswap_batch *batch)
 		folio_put(folio);
 	}
 	batch->nr = 0;
-	return nr - min_t(unsigned long, nr, reclaim_pages(&folios));
+	*stored = min_t(unsigned long, nr, reclaim_pages(&folios));
+	return nr - *stored;
 }
 
 /*
@@ -206,15 +208,15 @@ static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 static int vswap_batch_evacuate(struct vswap_batch *batch,
 				struct swap_info_struct *si, unsigned int offset)
 {
-	unsigned int nr = batch->nr, left = 0, kept, i;
+	unsigned int nr = batch->nr, left = 0, stored, kept, i;
 
 	swap_read_submit(&batch->ctx);
 	for (i = 0; i < nr; i++)
 		left += vswap_evacuate_folio(si, batch->folios[i]);
-	kept = vswap_batch_store(batch);
+	kept = vswap_batch_store(batch, &stored);
 
 	count_vm_events(VSWAP_EVACUATE, left);
-	trace_vswap_evacuate(si->type, offset, left, nr - kept);
+	trace_vswap_evacuate(si->type, offset, left, stored);
 	if (kept && vswap_memory_is(VSWAP_MEMORY_SHORT) && vswap_batch_is_kept(batch, nr))
 		return -ENOMEM;
 	return 0;

@@ -6,7 +6,6 @@
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/memcontrol.h>
-#include <linux/zswap.h>
 
 #include "internal.h"
 #include "zswap.h"

@@ -16,7 +16,6 @@
  * return to the pool: a pointer in a backing word is never that of an earlier
  * flight.
  */
-#include <linux/backing-dev.h>
 #include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
 #include <linux/kthread.h>
@@ -26,7 +25,6 @@
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/swap_ops.h>
-#include <trace/events/vswap.h>
 
 #include "internal.h"
 #include "zswap.h"

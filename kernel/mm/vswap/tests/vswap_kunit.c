@@ -43,6 +43,9 @@ static enum vswap_mode mode_before;
 
 static int vswap_test_init(struct kunit *test)
 {
+	/* Cases change what others use later on. */
+	if (system_state >= SYSTEM_RUNNING)
+		kunit_skip(test, "runs only while the machine boots");
 	KUNIT_ASSERT_NOT_NULL(test, vswap_si);
 	mode_before = vswap_mode;
 	vswap_set_mode(VSWAP_ALWAYS);
@@ -53,6 +56,8 @@ static int vswap_test_init(struct kunit *test)
 
 static void vswap_test_exit(struct kunit *test)
 {
+	if (system_state >= SYSTEM_RUNNING)
+		return;
 	KUNIT_EXPECT_EQ(test, vswap_counted(VSWAP_NR_USED),
 			(unsigned long)test->priv);
 	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
