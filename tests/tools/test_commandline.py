@@ -3,10 +3,13 @@
 
 import argparse
 import os
+import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -117,22 +120,79 @@ def test_completion() -> None:
     assert completed("mode", "a") == {"auto", "always"} and completed("why", str(os.getpid())) == {
         str(os.getpid())
     }
-    assert completed("--root", "/pro") == {"/proc"} and completed("top", "--count", "") == set()
+    assert completed("top", "--count", "") == set()
 
 
 def test_completion_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of groups and of swap files are data, whatever is in them."""
-    hostile = f"x$(touch {tmp_path.name})`touch b`"
+    hostile = f"x$(touch {tmp_path.name})x"
     (tmp_path / "cgroup" / hostile).mkdir(parents=True)
     (tmp_path / "swaps").write_text("Filename\n/x$(touch${IFS}c)\tfile 1 0 1\n/dev/vda2 partition 1 0 1\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VSWAPCTL_CGROUPS", str(tmp_path / "cgroup"))
     monkeypatch.setenv("VSWAPCTL_SWAPS", str(tmp_path / "swaps"))
-    assert " ".join(sorted(completed("cgroup", "x"))) == " ".join(sorted(hostile.split()))
-    assert completed("drain", "/") == {"/x$(touch${IFS}c)", "/dev/vda2"} and completed("drain", "/d") == {
-        "/dev/vda2"
-    }
+    assert completed("cgroup", "x") == {"x\\$\\(touch\\", f"{tmp_path.name}\\)x"}
+    assert completed("drain", "/") == {"/x\\$\\(touch\\$\\{IFS\\}c\\)", "/dev/vda2"}
+    assert completed("drain", "/d") == {"/dev/vda2"}
     assert sorted(os.listdir(tmp_path)) == ["cgroup", "swaps"] and os.listdir("cgroup") == [hostile]
+
+
+HOSTILE = "zz!x$(touch${IFS}pwned);touch p2;\"'\\ x"
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("cgroup zz", ["cgroup", HOSTILE]), ('cgroup "zz', ["cgroup", HOSTILE]),
+        ("cgroup 'zz", ["cgroup", HOSTILE]),
+        ("cgroup zz\\!x\\$", ["cgroup", HOSTILE]), ("cgroup y", ["cgroup", "y"]), ("cgroup q", ["cgroup", "q"]),
+        ("cgroup us", ["cgroup", "user.slice"]), ('cgroup "us', ["cgroup", "user.slice"]),
+        ("cgroup system.slice/sys", ["cgroup", "system.slice/system-s\\x2d.slice"]),
+        ("drain /x", ["drain", "/x $(touch${IFS}pwned)"]), ('drain "/x', ["drain", "/x $(touch${IFS}pwned)"]),
+        ("drain /dev/vda\t2", ["drain", "/dev/vda2"]), ("drain /a", ["drain", "/a 7"]),
+        ("--root zz", ["--root", HOSTILE + "/"]), ("export --output zz", ["export", "--output", HOSTILE + "/"]),
+        ("stat", ["status"]),
+    ],
+)  # fmt: skip
+def test_tab_and_enter_run_nothing(tmp_path: Path, typed: str, words: list[str]) -> None:
+    """What bash inserts is the name, quoted as it stands in the line; a usual name is completed as it is."""
+    for name in (HOSTILE, "y`touch p3`", "q\n$(touch p4)", "user.slice", "system.slice/system-s\\x2d.slice"):
+        (tmp_path / "cgroup" / name).mkdir(parents=True)
+    here = tmp_path / "here"
+    (here / HOSTILE).mkdir(parents=True)
+    (tmp_path / "swaps").write_text(
+        "Filename\n/x\\040$(touch${IFS}pwned) file 1 0 1\n/dev/vda2 partition 1 0 1\n/dev/vda3 partition 1 0 1\n"
+        "/a\\0407 file 1 0 1\n"
+    )
+    (tmp_path / "rc").write_text(
+        f". {COMPLETION}\nvswapctl() {{ printf '%s\\0' \"$@\" >../new; mv ../new ../words; }}\n"
+        "PS1='ready> '\nbind 'set enable-bracketed-paste off'\n"
+    )
+    env = {
+        "PATH": os.environ["PATH"], "TERM": "dumb", "LANG": "C.UTF-8", "VSWAPCTL_CGROUPS": f"{tmp_path}/cgroup",
+        "VSWAPCTL_SWAPS": f"{tmp_path}/swaps",
+    }  # fmt: skip
+    master, slave = pty.openpty()
+    bash = subprocess.Popen(
+        ["bash", "--noprofile", "--rcfile", str(tmp_path / "rc"), "-i"],
+        stdin=slave, stdout=slave, stderr=slave, cwd=here, env=env, start_new_session=True,
+    )  # fmt: skip
+    try:
+        seen, end, asked = b"", time.monotonic() + 30, False
+        while not (tmp_path / "words").exists():
+            assert time.monotonic() < end, seen
+            if select.select([master], [], [], 0.05)[0]:
+                seen += os.read(master, 65536)
+            if not asked and b"ready> " in seen:
+                os.write(master, f"vswapctl {typed}\t\n".encode())
+                asked = True
+    finally:
+        bash.kill()
+        bash.wait()
+        os.close(master)
+        os.close(slave)
+    assert (tmp_path / "words").read_text().split("\0")[:-1] == words
+    assert os.listdir(here) == [HOSTILE] and not list(tmp_path.glob("**/p[2-4]"))
 
 
 def program(*words: str, **more: Any) -> "subprocess.CompletedProcess[str]":
