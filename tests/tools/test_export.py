@@ -87,6 +87,51 @@ def test_file(ours: Path, ctl: Ran, tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o644 and os.listdir(path.parent) == ["vswap.prom"]
 
 
+def test_file_by_a_link(ours: Path, ctl: Ran, tmp_path: Path) -> None:
+    """The link stays, whether the file is there or not."""
+    (tmp_path / "there").mkdir()
+    for name in ("old", "new"):
+        (tmp_path / name).symlink_to(f"there/{name}")
+    (tmp_path / "there/old").write_text("before\n")
+    for name in ("old", "new"):
+        assert ctl(ours, "export", "--output", str(tmp_path / name)) == (0, "", "")
+        assert (tmp_path / name).is_symlink()
+        promtext.parse((tmp_path / "there" / name).read_text())
+    assert sorted(os.listdir(tmp_path / "there")) == ["new", "old"]
+
+
+def test_no_regular_file(ours: Path, ctl: Ran, tmp_path: Path) -> None:
+    """A FIFO gets the text, and is one still; so is a device."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    assert ctl(ours, "export", "--output", str(fifo)) == (0, "", "")
+    promtext.parse(os.read(reader, 65536).decode())
+    os.close(reader)
+    assert fifo.is_fifo()
+    (tmp_path / "null").symlink_to("/dev/null")
+    assert ctl(ours, "export", "--output", str(tmp_path / "null")) == (0, "", "")
+    assert (tmp_path / "null").is_symlink() and Path("/dev/null").is_char_device()
+
+
+def test_interrupted_while_it_writes(
+    ours: Path, ctl: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left behind, and the file is as it was."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/x.prom").write_text("before\n")
+    monkeypatch.setattr(os, "fsync", lambda _number: signal.raise_signal(signal.SIGINT))
+    assert ctl(ours, "export", "--output", str(tmp_path / "out/x.prom"))[0] == 130
+    assert os.listdir(tmp_path / "out") == ["x.prom"] and (tmp_path / "out/x.prom").read_text() == "before\n"
+
+
+@pytest.mark.parametrize("option", ["--output", "--listen"])
+def test_nothing_to_write_to(ours: Path, ctl: Ran, option: str) -> None:
+    """As of a variable that is not set."""
+    code, out, err = ctl(ours, "export", option, "")
+    assert (code, out) == (2, "") and option in err and err.count("\n") == 1
+
+
 @pytest.mark.parametrize("name", ["nowhere/x.prom", "directory"])
 def test_bad_file(ours: Path, ctl: Ran, tmp_path: Path, name: str) -> None:
     (tmp_path / "directory" / "inner").mkdir(parents=True)

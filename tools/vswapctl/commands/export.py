@@ -3,8 +3,10 @@
 
 import argparse
 import os
+import stat
 import sys
 import tempfile
+from contextlib import suppress
 
 from vswapctl import cgroups, metrics, snapshot
 from vswapctl.errors import OK, CtlError, UsageError
@@ -19,8 +21,19 @@ def produce(kernel: Kernel, count: int | None) -> str:
 
 
 def replace(path: str, text: str) -> None:
-    """Write a file that is there whole or not at all; readable by everybody, as collectors need it."""
-    directory = os.path.dirname(path) or "."
+    """Write a file that is there whole or not at all; readable by everybody, as collectors need it.
+
+    A link stays one, and what is no regular file, such as a device or a FIFO, is written to as it is.
+    """
+    try:
+        if not _is_file(path):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            return
+    except OSError as error:
+        raise CtlError(f"cannot write {path}: {error.strerror}; name another file") from None
+    path = os.path.realpath(path)
+    directory = os.path.dirname(path)
     try:
         descriptor, name = tempfile.mkstemp(dir=directory, prefix=".vswapctl-")
     except OSError as error:
@@ -33,8 +46,18 @@ def replace(path: str, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(name, path)
     except OSError as error:
-        os.unlink(name)
         raise CtlError(f"cannot write {path}: {error.strerror}; name another file") from None
+    finally:
+        with suppress(FileNotFoundError):  # it has got its name
+            os.unlink(name)
+
+
+def _is_file(path: str) -> bool:
+    """Whether a path is a regular file, or one can be made. The kernel says which links are not to be followed."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return True
 
 
 def serve(kernel: Kernel, args: argparse.Namespace) -> None:
@@ -50,11 +73,13 @@ def serve(kernel: Kernel, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace, kernel: Kernel) -> int:
     """Print, write or serve."""
-    if args.any_address and not args.listen:
+    if args.any_address and args.listen is None:
         raise UsageError("--any-address goes with --listen ADDRESS:PORT")
-    if args.listen:
+    if args.output == "":
+        raise UsageError("--output needs the name of a file")
+    if args.listen is not None:
         serve(kernel, args)
-    elif args.output:
+    elif args.output is not None:
         replace(args.output, produce(kernel, args.groups))
     else:
         print(produce(kernel, args.groups), end="")
