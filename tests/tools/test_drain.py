@@ -124,6 +124,35 @@ def test_signals_that_are_ignored_stay_so() -> None:
         signal.signal(signal.SIGHUP, old)
 
 
+def test_the_child_ignores_it_as_well(ours: Path) -> None:
+    """A terminal that closes tells all processes, of which one makes the system call."""
+
+    def call(_path: str) -> int:
+        for pid in (os.getppid(), os.getpid()):
+            os.kill(pid, signal.SIGHUP)
+        return half_a_second(DEVICE)
+
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert swapoff.run(DEVICE, call, lambda: None) == 0
+    finally:
+        signal.signal(signal.SIGHUP, old)
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_what_was_inherited(ours: Path, ctl: Ran, ignored: bool) -> None:
+    """The command line leaves a signal alone that is ignored, as under nohup."""
+    old = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        for number in old:
+            signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
+        assert ctl(ours, "mode")[0] == 0
+        assert {signal.getsignal(number) == signal.SIG_IGN for number in old} == {ignored}
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
 @pytest.mark.parametrize(
     ("code", "kind", "text"),
     [

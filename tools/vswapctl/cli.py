@@ -70,7 +70,8 @@ def run(words: Sequence[str]) -> int:
 def main(words: Sequence[str]) -> int:
     """Run the command line and turn every failure into one line on stderr and a code."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminate)
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup(1) has it: go on without a terminal
+            signal.signal(number, _terminate)
     open_again()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to fail
