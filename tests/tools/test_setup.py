@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """vswapctl setup: from a configuration file to the kernel's files, and back."""
 
+import errno
 import json
 import os
 import stat
@@ -89,11 +90,84 @@ def test_one_refusal_does_not_keep_the_others(ctl: Ran, off: Path, monkeypatch: 
 
     monkeypatch.setattr(Kernel, "write", refuse)
     code, out, _ = ctl(off, "setup")
-    assert code == 1 and "compressor: not set to lzo: No such file or directory" in out
+    assert code == 1 and "compressor: not set to lzo: the kernel has no such compressor" in out
     assert values(off)["enabled"] == "Y" and values(off)["compressor"] == "zstd"
     assert "compressor" not in json.loads((off / "run/vswap/before").read_text())
     assert ctl(off, "setup", "--undo")[0] == 0
     assert values(off)["enabled"] == "N"
+
+
+@pytest.mark.parametrize(
+    ("before", "default", "kept"),
+    [("zstd", "zstd", None), ("lz4", "zstd", ["lz4", "zstd"])],
+)
+def test_a_compressor_that_the_kernel_drops(
+    ctl: Ran, off: Path, monkeypatch: pytest.MonkeyPatch, before: str, default: str, kept: list[str] | None
+) -> None:
+    """Before zswap is on for the first time the kernel takes any name, and turns to its default when it is."""
+    write = Kernel.write
+    fakes.write(off, {f"{ZSWAP}/compressor": f"{before}\n"})
+
+    def falls_back(kernel: Kernel, name: str, text: str) -> None:
+        write(kernel, name, text)
+        if name.endswith("/enabled") and text == "Y":
+            write(kernel, f"{ZSWAP}/compressor", default)
+
+    monkeypatch.setattr(Kernel, "write", falls_back)
+    code, out, _ = ctl(off, "setup")
+    assert code == 1
+    assert f"compressor: not set to lzo: the kernel has no such compressor, it is {default}\n" in out
+    assert values(off)["enabled"] == "Y"
+    assert json.loads((off / "run/vswap/before").read_text()).get("compressor") == kept
+    ctl(off, "setup", "--undo")
+    assert values(off)["compressor"] == before and values(off)["enabled"] == "N"
+
+
+def test_a_value_that_the_kernel_makes_another(ctl: Ran, off: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Kernel.write
+
+    def cut(kernel: Kernel, name: str, text: str) -> None:
+        write(kernel, name, "50" if text == "60" else text)
+
+    monkeypatch.setattr(Kernel, "write", cut)
+    code, out, _ = ctl(off, "setup")
+    assert code == 1 and "max_pool_percent: not set to 60: the kernel made it 50" in out
+    ctl(off, "setup", "--undo")
+    assert values(off)["max_pool_percent"] == "20"
+
+
+def test_a_refusal_leaves_the_record_of_an_earlier_run(
+    ctl: Ran, off: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = values(off)
+    ctl(off, "setup")
+    fakes.write(off, {"/etc/vswap.conf": "compressor = other\n"})
+    write = Kernel.write
+
+    def refuse(kernel: Kernel, name: str, text: str) -> None:
+        if text == "other":
+            raise OSError(2, "No such file or directory")
+        write(kernel, name, text)
+
+    monkeypatch.setattr(Kernel, "write", refuse)
+    assert ctl(off, "setup")[0] == 1 and values(off)["compressor"] == "lzo"
+    ctl(off, "setup", "--undo")
+    assert values(off) == before
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_what_there_was_cannot_be_kept(ctl: Ran, off: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Nothing is done then, which the service is not to take for a start."""
+    before = values(off)
+
+    def full(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(json, "dump", full)
+    code, out, err = ctl(off, "setup")
+    assert (code, out) == (3, "") and err.count("\n") == 1
+    assert f"{off}/run/vswap/before: {os.strerror(number)}; nothing was changed" in err
+    assert values(off) == before and os.listdir(off / "run/vswap") == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")

@@ -5,14 +5,16 @@ What there was before is kept in /run/vswap/before, so that only what was change
 nobody else meanwhile, is changed back.
 """
 
+import errno
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from vswapctl import zramconf
-from vswapctl.errors import CannotRead, UsageError
+from vswapctl.errors import CannotRead, CtlError, UsageError
 from vswapctl.kernel import Kernel, as_number
 from vswapctl.snapshot import VSWAP
 from vswapctl.swaps import devices, only_zram
@@ -21,6 +23,7 @@ CONFIG = "/etc/vswap.conf"
 BEFORE = "/run/vswap/before"
 ZSWAP = "/sys/module/zswap/parameters"
 NEEDS_ROOT = "needs root"
+NO_COMPRESSOR = "the kernel has no such compressor"
 _SWITCH = {"yes": "Y", "on": "Y", "true": "Y", "1": "Y", "no": "N", "off": "N", "false": "N", "0": "N"}
 # In the order in which they are set: nothing is compressed before it is known how.
 FILES = {
@@ -107,11 +110,16 @@ def _remembered(kernel: Kernel) -> dict[str, Change]:
 
 def _remember(kernel: Kernel, known: Mapping[str, Change]) -> None:
     path = kernel.path(BEFORE)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
     temporary = f"{path}.new"
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump({name: [change.before, change.after] for name, change in known.items()}, file)
-    os.replace(temporary, path)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump({name: [change.before, change.after] for name, change in known.items()}, file)
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _write(kernel: Kernel, name: str, value: str) -> str | None:
@@ -121,28 +129,64 @@ def _write(kernel: Kernel, name: str, value: str) -> str | None:
     except PermissionError:
         return NEEDS_ROOT
     except OSError as error:
+        if name == "compressor" and error.errno == errno.ENOENT and kernel.exists(FILES[name]):
+            return NO_COMPRESSOR
         return error.strerror or "refused"
     return None
 
 
+def _not_as_asked(kernel: Kernel, change: Change) -> str | None:
+    """Return: what is wrong with a setting that the kernel took without a word, or None.
+
+    Before zswap is on for the first time the kernel takes any compressor, and its default when it is turned on.
+    """
+    value = kernel.word(FILES[change.name])
+    if value in (change.after, None):
+        return None
+    return f"{NO_COMPRESSOR}, it is {value}" if change.name == "compressor" else f"the kernel made it {value}"
+
+
+def _after_error(kernel: Kernel, planned: Change, change: Change, known: Change | None) -> Change | None:
+    """Return: what to remember of a setting that is not as it was asked for; None for nothing."""
+    value = kernel.word(FILES[change.name]) or change.before
+    if value == change.before:
+        return known
+    return None if value == planned.before else Change(change.name, planned.before, value)
+
+
+def _cannot_keep(kernel: Kernel, error: OSError) -> str:
+    return f"cannot keep what there was in {kernel.path(BEFORE)}: {error.strerror}"
+
+
 def apply(kernel: Kernel, wanted: Sequence[Change]) -> dict[str, str]:
-    """Make the changes, all that can be made. Return: why others were not, by name."""
+    """Make the changes, all that can be made. Return: why others were not, by name.
+
+    Raises CannotRead if nothing was changed, as what there was cannot be kept.
+    """
     known = _remembered(kernel)
-    errors = {}
+    # The first value is what there was.
+    planned = {
+        change.name: Change(change.name, known.get(change.name, change).before, change.after) for change in wanted
+    }
+    try:
+        if wanted:  # before, so that nothing is changed that cannot be taken back
+            _remember(kernel, {**known, **planned})
+    except PermissionError:
+        return {change.name: NEEDS_ROOT for change in wanted}
+    except OSError as error:
+        raise CannotRead(f"{_cannot_keep(kernel, error)}; nothing was changed, make room there") from None
+    failed = {change.name: _write(kernel, change.name, change.after) for change in wanted}
+    errors = {change.name: failed[change.name] or _not_as_asked(kernel, change) for change in wanted}
+    made: dict[str, Change | None] = {**known, **planned}
     for change in wanted:
-        # First, so that nothing is changed that cannot be taken back. The first value is what there was.
-        first = known.get(change.name, change)
-        try:
-            _remember(kernel, {**known, change.name: Change(change.name, first.before, change.after)})
-        except PermissionError:
-            return {change.name: NEEDS_ROOT for change in wanted}
-        failed = _write(kernel, change.name, change.after)
-        if failed:
-            errors[change.name] = failed
-            _remember(kernel, known)
-        else:
-            known[change.name] = Change(change.name, first.before, change.after)
-    return errors
+        if errors[change.name]:
+            made[change.name] = _after_error(kernel, planned[change.name], change, known.get(change.name))
+    try:
+        if any(errors.values()):
+            _remember(kernel, {name: change for name, change in made.items() if change})
+    except OSError as error:
+        raise CtlError(f"{_cannot_keep(kernel, error)}; some settings were made") from None
+    return {name: text for name, text in errors.items() if text}
 
 
 def changes_back(kernel: Kernel) -> list[Change]:

@@ -13,7 +13,8 @@ exit codes:
   0    done; doctor: nothing found
   1    doctor: something found; otherwise: refused or failed
   2    usage: no such option, device, group or process
-  3    cannot read: no permission, not mounted, not in this kernel, a Python package missing
+  3    cannot read: no permission, not mounted, not in this kernel, a Python package missing;
+       setup: cannot keep what there was
   130  interrupted by Ctrl-C (143: by SIGTERM; 141: the reader of the output went away)
 """
 
