@@ -68,11 +68,26 @@ def test_labels_are_quoted(ours: Path, ctl: Ran) -> None:
 
 
 def test_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
-    directory = ours / "sys/fs/cgroup" / os.fsdecode(b"x\xff")
-    directory.mkdir()
-    (directory / "memory.swap.current").write_text("4096\n")
-    samples, _ = promtext.parse(ctl(ours, "export", "--groups", "9")[1])
-    assert (("group", "/x\\xff"),) in samples["vswap_group_swap_bytes"]
+    """Each has a series of its own, whatever others are called; names that are text are as they are."""
+    names = [b"x\xff", b"x\\xff", b"x\\\xff", b"x\\\\xff", b"x\xff/y", b"x\xff/\xff", b"xff"]
+    names.append("\u00ff\\x2d".encode())
+    for name in names:
+        directory = ours / "sys/fs/cgroup" / os.fsdecode(name)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "memory.swap.current").write_text(f"{4096 * 99 if name == names[0] else 4096}\n")
+    samples, _ = promtext.parse(ctl(ours, "export", "--groups", "99")[1])  # which finds what is there twice
+    groups = {labels[0][1] for labels in samples["vswap_group_swap_bytes"]}
+    assert groups >= {"/x//xff", "/x\\xff", "/x\\//xff", "/x//xff///xff", "/\u00ff\\x2d"}
+    assert len([group for group in groups if "slice" not in group]) == len(names)
+
+
+def test_to_a_terminal(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No name moves its cursor. Elsewhere names are as they are."""
+    fakes.write(ours, fakes.group("/x\x1b[2Jy", swap=9))
+    assert 'group="/x\x1b[2Jy"' in ctl(ours, "export", "--groups", "9")[1]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    out = ctl(ours, "export", "--groups", "9")[1]
+    assert 'group="/x\\x1b[2Jy"' in out and out.count("\n") > 20 and "\x1b" not in out
 
 
 def test_file(ours: Path, ctl: Ran, tmp_path: Path) -> None:

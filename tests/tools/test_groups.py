@@ -138,9 +138,10 @@ def test_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
     out = ctl(ours, "why", "77")[1]
     assert "memory.swap.max" in out and "group /x?" in out
     out = ctl(ours, "export", "--groups", "9")[1]
-    assert 'vswap_group_swap_bytes{group="/x\\\\xff"}' in out and 'group="/x\\\\xfe"' in out
+    assert 'vswap_group_swap_bytes{group="/x//xff"}' in out and 'group="/x//xfe"' in out
     code, out, _ = ctl(ours, "cgroup", os.fsdecode(b"x\xff"), "--json")
     assert code == 0 and json.loads(out)["limits"]["memory.swap.max"] == MIB
+    assert json.loads(out)["group"] == "/x//xff" and json.loads(out)["holds"][0]["group"] == "/x//xff"
 
 
 def test_why_without_root(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,13 @@ def test_names_cannot_move_the_cursor(ours: Path, ctl: Ran) -> None:
     assert "\033" not in out and "/swap?[2Jx" in out
 
 
+def test_json_of_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
+    """Strict readers take it: no half of a surrogate pair."""
+    (ours / "proc/swaps").write_bytes(fakes.swaps(("/swap?", "file", 1, 0, 1)).encode().replace(b"?", b"\xff"))
+    out = ctl(ours, "status", "--json")[1]
+    assert "\\udc" not in out and json.loads(out)["devices"][0]["name"] == "/swap//xff"
+
+
 def _spent(command: list[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

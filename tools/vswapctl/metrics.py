@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vswapctl import rates
 from vswapctl.cgroups import Usage
 from vswapctl.snapshot import Snapshot
-from vswapctl.units import in_bytes
+from vswapctl.units import in_bytes, text
 
 Labels = Mapping[str, str]
 Value = tuple[Labels, float]
@@ -109,10 +109,9 @@ def collect(snap: Snapshot, groups: Iterable[Usage] = ()) -> list[Metric]:
     return [metric for metric in found if metric.values]
 
 
-def _quoted(text: str) -> str:
+def _quoted(name: str) -> str:
     # A group's name may be no UTF-8, and two of them must not become one.
-    valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return valid.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return text(name).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def render(metrics: Iterable[Metric]) -> str:
@@ -121,6 +120,6 @@ def render(metrics: Iterable[Metric]) -> str:
     for metric in metrics:
         lines += [f"# HELP {metric.name} {metric.text}", f"# TYPE {metric.name} {metric.kind}"]
         for labels, value in metric.values:
-            inner = ",".join(f'{key}="{_quoted(text)}"' for key, text in labels.items())
+            inner = ",".join(f'{key}="{_quoted(value)}"' for key, value in labels.items())
             lines.append(f"{metric.name}{{{inner}}} {value}" if inner else f"{metric.name} {value}")
     return "\n".join(lines) + "\n"

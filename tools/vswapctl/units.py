@@ -2,6 +2,7 @@
 """Sizes, times and names as a user reads them."""
 
 import os
+import re
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -48,3 +49,14 @@ def seconds(value: float) -> str:
 def printable(text: str) -> str:
     """A name that others chose, without what would move a terminal's cursor, or is no text."""
     return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def text(name: str) -> str:
+    """A name that may be no UTF-8 as text that no other name becomes: no path has "//" in it."""
+    return re.sub("[\udc80-\udcff]", lambda byte: f"//x{ord(byte[0]) - 0xDC00:02x}", name)
+
+
+def to_terminal(lines: str) -> str:
+    """Lines without what would move a terminal's cursor: such characters are escaped as in Python."""
+    shown = (char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in lines)
+    return "".join(shown)

@@ -26,9 +26,9 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
     top, group = find(kernel, args.path)
     info = groupinfo.read(kernel, top, group)
     if args.json:
-        import json
+        from vswapctl import jsontext
 
-        print(json.dumps(groupinfo.facts(info), indent=2))
+        print(jsontext.dumps(groupinfo.facts(info)))
     else:
         print("\n".join(groupinfo.text(info)))
     return OK

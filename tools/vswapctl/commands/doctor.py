@@ -35,10 +35,10 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
     findings = doctor.findings(machine)
     remarks = notes(machine)
     if args.json:
-        import json
+        from vswapctl import jsontext
 
         found = [finding._asdict() for finding in findings]
-        print(json.dumps({"findings": found, "notes": remarks}, indent=2))
+        print(jsontext.dumps({"findings": found, "notes": remarks}))
     else:
         for finding in findings:
             print(f"{finding.name}: {finding.text}")

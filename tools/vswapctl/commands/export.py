@@ -11,6 +11,7 @@ from contextlib import suppress
 from vswapctl import cgroups, metrics, snapshot
 from vswapctl.errors import OK, CtlError, UsageError
 from vswapctl.kernel import Kernel
+from vswapctl.units import to_terminal
 
 
 def produce(kernel: Kernel, count: int | None) -> str:
@@ -82,5 +83,6 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
     elif args.output is not None:
         replace(args.output, produce(kernel, args.groups))
     else:
-        print(produce(kernel, args.groups), end="")
+        text = produce(kernel, args.groups)
+        print(to_terminal(text) if sys.stdout.isatty() else text, end="")
     return OK

@@ -14,11 +14,10 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
     measured = rates.measure(kernel, args.interval) if args.interval else None
     snap = snapshot.take(kernel, debug=True, cgroups=cgroups.mount_point(kernel))
     if args.json:
-        import json
-
+        from vswapctl import jsontext
         from vswapctl.facts import gather
 
-        print(json.dumps(gather(snap, kernel.denied, measured), indent=2))
+        print(jsontext.dumps(gather(snap, kernel.denied, measured)))
     else:
         from vswapctl.statustext import whole
 
