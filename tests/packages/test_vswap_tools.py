@@ -169,6 +169,7 @@ def test_an_edited_configuration_survives_an_upgrade(package: Path, scratch: Scr
 def test_the_service_runs_what_is_installed(package: Path, scratch: Scratch) -> None:
     scratch.dpkg("-i", package)
     unit = (scratch.top / "lib/systemd/system/vswap.service").read_text()
+    assert "ConditionVirtualization=!container" in unit.splitlines()
     commands = [line.partition("=")[2].split() for line in unit.splitlines() if line.startswith("Exec")]
     assert [words[0] for words in commands] == ["/usr/bin/vswapctl"] * 3
     for words in commands:

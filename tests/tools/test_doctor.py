@@ -23,6 +23,9 @@ V = "/sys/kernel/mm/vswap"
 VM = "/proc/sys/vm"
 Files = Mapping[str, str | int | bytes]
 DEVICELESS = {"/proc/swaps": fakes.SWAPS}
+UNIT = "/usr/lib/systemd/system/zramswap.service"
+WANTED = "/etc/systemd/system/multi-user.target.wants/zramswap.service"
+ZRAM_TOOLS = {UNIT: "[Service]\n", WANTED: ""}
 DAEMON = fakes.process(50, "earlyoom", "/system.slice")
 
 
@@ -55,6 +58,7 @@ def test_nothing(ours: Path, ctl: Ran) -> None:
          "sudo ln -s /dev/null /etc/systemd/zram-generator.conf"),
         ({"/etc/systemd/zram-generator.conf.d/a.conf": "[zram1]\n"}, "zram-generator",
          "sudo sed -i '1s/^/#/' /etc/systemd/zram-generator.conf.d/a.conf"),
+        (ZRAM_TOOLS, "zram-tools", "sudo systemctl disable --now zramswap.service"),
         ({"/usr/lib/udev/rules.d/30-zram.rules":
           'KERNEL=="zram0", RUN+="/bin/sh -c \'echo N > /sys/module/zswap/parameters/enabled\'"\n'},
          "udev-rule", "sudo ln -s /dev/null /etc/udev/rules.d/30-zram.rules"),
@@ -104,6 +108,9 @@ def test_finding(ours: Path, ctl: Ran, files: Files, name: str, command: str) ->
         {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "pswpout 5\n"},
         {"/proc/meminfo": fakes.meminfo(pool=1900, stored=5000)},
         {"/usr/lib/systemd/zram-generator.conf": "[zram0]\nzram-size = 9\nmount-point = /var/tmp\n"},
+        {UNIT: "[Service]\n"},
+        {WANTED: ""},
+        {**ZRAM_TOOLS, "/etc/systemd/system/zramswap.service": ""},
         DAEMON,
         fakes.group("/g", memory_swap_max=0, memory_zswap_max=4096),
         {f"{VM}/page-cluster": "x\n", f"{VM}/swappiness": "\n"},

@@ -223,6 +223,28 @@ def test_not_in_front_of_zram(ctl: Ran, tmp_path: Path, generator: bool) -> None
     assert ctl(root, "setup") == (0, "enabled: Y\n", "")
 
 
+ZRAM_TOOLS = {
+    "/usr/lib/systemd/system/zramswap.service": "[Service]\n",
+    "/etc/systemd/system/multi-user.target.wants/zramswap.service": "",
+}
+
+
+@pytest.mark.parametrize("zram", [{"/etc/systemd/zram-generator.conf": "[zram0]\n"}, ZRAM_TOOLS])
+@pytest.mark.parametrize(
+    ("fstab", "enabled"),
+    [
+        ("", "N"), ("/swapfile none swap sw 0 0\n", "Y"), ("UUID=1-2 none swap\n", "Y"),
+        ("#/swapfile none swap sw 0 0\n# /swapfile none swap sw\n", "N"), ("/dev/vda1 / ext4 defaults 0 1\n", "N"),
+        ("/swapfile none swap pri=1,noauto 0 0\n", "N"), ("/dev/zram0 none swap defaults 0 0\n", "N"),
+    ],
+)  # fmt: skip
+def test_at_boot_before_any_swap(ctl: Ran, off: Path, zram: dict[str, str], fstab: str, enabled: str) -> None:
+    """Swap is on zram alone unless fstab has another device."""
+    fakes.write(off, {"/proc/swaps": fakes.SWAPS, "/etc/fstab": fstab, **zram})
+    assert ctl(off, "setup")[0] == 0
+    assert values(off)["enabled"] == enabled
+
+
 def test_a_number_is_a_decimal_one(ctl: Ran, off: Path) -> None:
     """The kernel reads 050 as 40."""
     fakes.write(off, {"/etc/vswap.conf": "max_pool_percent = 050\n"})

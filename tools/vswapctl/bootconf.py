@@ -17,7 +17,7 @@ from vswapctl import zramconf
 from vswapctl.errors import CannotRead, CtlError, UsageError
 from vswapctl.kernel import Kernel, as_number
 from vswapctl.snapshot import VSWAP
-from vswapctl.swaps import devices, only_zram
+from vswapctl.swaps import devices, in_fstab, only_zram
 
 CONFIG = "/etc/vswap.conf"
 BEFORE = "/run/vswap/before"
@@ -85,7 +85,9 @@ def read(kernel: Kernel, name: str) -> dict[str, str]:
 def swaps_to_zram(kernel: Kernel) -> bool:
     """Whether all swap is on zram, or will be: zswap in front of it would compress everything twice."""
     active = devices(kernel)
-    return only_zram(active) if active else any(zramconf.files(kernel))
+    if active:
+        return only_zram(active)
+    return (any(zramconf.files(kernel)) or zramconf.service(kernel)) and not in_fstab(kernel)
 
 
 def changes(kernel: Kernel, wanted: Mapping[str, str]) -> list[Change]:

@@ -46,3 +46,13 @@ def devices(kernel: Kernel) -> list[Device]:
             size, used, priority = (number or 0 for number in numbers)
             found.append(Device(_unescape(words[0].strip()), words[1], size * 1024, used * 1024, priority))
     return sorted(found, key=lambda device: -device.priority)
+
+
+def in_fstab(kernel: Kernel) -> bool:
+    """Whether a swap device that is no zram disk is to be there after the boot."""
+    for line in kernel.lines("/etc/fstab"):
+        words = line.split()
+        if len(words) > 2 and words[2] == "swap" and not words[0].startswith(("#", "/dev/zram")):
+            if "noauto" not in "".join(words[3:4]).split(","):
+                return True
+    return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""zram-generator's files: which of them make a swap disk of zram at boot."""
+"""What makes a swap disk of zram at boot: files of zram-generator, the service of Debian's zram-tools."""
 
 import re
 from collections.abc import Iterator
@@ -9,6 +9,8 @@ from vswapctl.kernel import Kernel
 NAME = "zram-generator.conf"
 # The first of them that is there counts, and drop-ins of all directories.
 DIRECTORIES = ("/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd")
+SERVICE = "zramswap.service"
+UNITS = ("/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
 SECTION = re.compile(r"\s*\[(zram\d+)\]")
 MOUNTED = re.compile(r"\s*mount-point\s*=\s*\S")
 
@@ -38,3 +40,12 @@ def files(kernel: Kernel) -> Iterator[str]:
             if name.endswith(".conf") and name not in seen and _makes_swap(kernel, path):
                 yield path
             seen.add(name)
+
+
+def service(kernel: Kernel) -> bool:
+    """Whether zram-tools' service is there, enabled and not masked. It starts late: after vswap.service."""
+    unit = next((text for top in UNITS if (text := kernel.text(f"{top}/{SERVICE}")) is not None), "")
+    return bool(unit) and any(
+        name.endswith((".wants", ".requires")) and SERVICE in kernel.names(f"{UNITS[0]}/{name}")
+        for name in kernel.names(UNITS[0])
+    )

@@ -57,6 +57,16 @@ def zram_generator(machine: Machine) -> Iterator[Finding]:
         )
 
 
+def zram_tools(machine: Machine) -> Iterator[Finding]:
+    """Debian's zram-tools make one as well, and leave zswap on in front of it."""
+    if machine.wants_zswap and zramconf.service(machine.kernel):
+        yield Finding(
+            "zram-tools",
+            f"{zramconf.SERVICE} (zram-tools, /etc/default/zramswap) makes a zram disk at boot, behind zswap",
+            ["sudo systemctl disable --now zramswap.service"],
+        )
+
+
 def _rules(
     kernel: Kernel, tops: tuple[str, ...], suffix: str, off: re.Pattern[str]
 ) -> Iterator[tuple[str, list[str]]]:
@@ -121,4 +131,4 @@ def command_line(machine: Machine) -> Iterator[Finding]:
             )
 
 
-CHECKS: tuple[Check, ...] = (command_line, zram_generator, rules)
+CHECKS: tuple[Check, ...] = (command_line, zram_generator, zram_tools, rules)
