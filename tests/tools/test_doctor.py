@@ -154,6 +154,14 @@ def test_a_group_below_one_that_may_use_zswap(ours: Path) -> None:
     assert "for 1 group(s): /g/a;" in found(ours)["group-not-swapped"].text
 
 
+def test_groups_in_mode_never(ours: Path) -> None:
+    """No limit of memory.zswap.max helps then."""
+    fakes.write(ours, {f"{V}/mode": "never\n", **fakes.group("/g", memory_swap_max=0, memory_zswap_max=4096)})
+    assert found(ours)["group-not-swapped"].commands == ["echo max | sudo tee /sys/fs/cgroup/g/memory.swap.max"]
+    fakes.write(ours, DEVICELESS)
+    assert "group-not-swapped" not in found(ours)
+
+
 def test_a_container(ours: Path, ctl: Ran) -> None:
     """What it sees as the root is a group with limits."""
     top = "/sys/fs/cgroup"

@@ -65,6 +65,26 @@ def test_each_group_above_must_allow_zswap(ours: Path, ctl: Ran) -> None:
     assert "zswap may be used, and no device" in ctl(ours, "cgroup", "g/in")[1]
 
 
+def test_limits_in_mode_never(ours: Path, ctl: Ran) -> None:
+    """As on mainline: a page in zswap needs space on a device."""
+    fakes.write(ours, fakes.group("/g", memory_swap_max=0, memory_zswap_max=MIB))
+    fakes.write(ours, {"/sys/kernel/mm/vswap/mode": "never\n"})
+    out = ctl(ours, "cgroup", "g")[1]
+    assert "nothing of it is swapped, not to zswap either" in out and "may be used" not in out
+
+
+def test_why_in_a_group_without_the_controller(ours: Path, ctl: Ran) -> None:
+    """The group above pays, and has the counters."""
+    fakes.write(ours, {
+        "/sys/fs/cgroup/user.slice/shell/a/b/cgroup.controllers": "pids\n",
+        **fakes.process(78, "in", "/user.slice/shell/a/b", VmSize=9000),
+    })  # fmt: skip
+    out = ctl(ours, "why", "78")[1]
+    assert "group /user.slice/shell\n" in out and "of its group went to a device" in out
+    assert "note: it is in /user.slice/shell/a/b, without the memory controller: this group pays\n" in out
+    assert "without the memory controller" not in ctl(ours, "why", "77")[1]
+
+
 def test_limits_on_mainline(tmp_path: Path, ctl: Ran) -> None:
     root = fakes.mainline_zswap(tmp_path)
     fakes.write(root, fakes.group("/g", memory_swap_max=0))

@@ -85,6 +85,13 @@ def limited(kernel: Kernel, top: str) -> bool:
     return kernel.exists(f"{top}/memory.max")
 
 
+def charged(kernel: Kernel, top: str, group: str) -> str:
+    """The group that pays for what is in a group: itself, or the closest above with the memory controller."""
+    while group and kernel.exists(f"{top}{group}") and not kernel.exists(f"{top}{group}/memory.stat"):
+        group = group.rpartition("/")[0]
+    return group
+
+
 def lineage(kernel: Kernel, top: str, group: str) -> list[str]:
     """The group and all above it, the root without limits left out."""
     parts = [part for part in group.split("/") if part]

@@ -29,7 +29,8 @@ LIMITS = ("memory.high", "memory.max", "memory.swap.high", "memory.swap.max", "m
 class Info(NamedTuple):
     """Sizes in bytes; ``holds`` are all limits of the group and those above it, the tightest first.
 
-    ``keeps`` is the group whose memory.zswap.writeback of 0 keeps pages in zswap.
+    ``virtual`` is False in mode never, too. ``keeps`` is the group whose memory.zswap.writeback of 0
+    keeps pages in zswap.
     """
 
     group: str
@@ -57,7 +58,7 @@ def read(kernel: Kernel, top: str, group: str) -> Info:
     line = cgroups.lineage(kernel, top, group)
     return Info(
         group,
-        kernel.exists(VSWAP),
+        kernel.exists(VSWAP) and kernel.word(f"{VSWAP}/mode") != "never",
         kernel.table(f"{at}/memory.stat"),
         {name: kernel.number(f"{at}/{name}") for name in CURRENT},
         {name: kernel.limit(f"{at}/{name}") for name in LIMITS},

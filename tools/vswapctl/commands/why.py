@@ -53,12 +53,16 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
         lines += _tables(
             process.entries(kernel, args.pid) if found.swapped else Entries(0, {}, True), bool(snap.slots)
         )
-    group = cgroups.of_process(kernel, args.pid)
+    group = own = cgroups.of_process(kernel, args.pid)
+    if top and own is not None:
+        group = cgroups.charged(kernel, top, own)
     info = None
     if top and group is not None and cgroups.lineage(kernel, top, group):
         info = groupinfo.read(kernel, top, group)
     if info:
         lines += ["", *groupinfo.text(info)]
+        if group != own:
+            lines.append(f"note: it is in {printable(own or '')}, without the memory controller: this group pays")
     else:
         lines += [
             "",
