@@ -19,7 +19,9 @@ RULES = (
     "/lib/udev/rules.d",
 )
 TMPFILES = ("/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d")
-OFF = re.compile(r"(?i)\bzswap[./]enabled=(0|n|off)\b")
+# As the kernel's kstrtobool() has it: the first letter decides, of "on" and "off" the second.
+OFF = re.compile(r"zswap[./]enabled=(?:[nNfF0]|[oO][fF])\w*")
+ON = re.compile(r"zswap[./]enabled(?:=(?:[yYtT1]|[oO][nN])\S*)?")
 BY_UDEV = re.compile(
     r"""(?i)echo\s+["']?(0|n)\b[^;]*zswap/parameters/enabled|zswap.*ATTR\{parameters/enabled\}="(0|n)" """.strip()
 )
@@ -113,22 +115,34 @@ def without(kernel: Kernel, word: str) -> list[str]:
             *(f"sudo sed -i 's/ *{pattern}//' {shlex.quote(printable(name))}" for name in named),
             f"sudo {again}",
         ]
-    return [f"sudo sed -i 's/ *{pattern}//' /etc/kernel/cmdline", "sudo kernel-install add-all"]
+    return [f"sudo sed -i 's/ *{pattern}//' /etc/kernel/cmdline", _install(kernel)]
+
+
+def _install(kernel: Kernel) -> str:
+    """Make the boot entry again. "add-all", or "add" without an image, needs systemd 255."""
+    release = kernel.word("/proc/sys/kernel/osrelease")
+    at_boot = f"/boot/vmlinuz-{release}"
+    modules = not kernel.exists(at_boot) or kernel.exists(f"/usr/lib/modules/{release}/vmlinuz")
+    image = "/usr/lib/modules/$(uname -r)/vmlinuz" if modules else "/boot/vmlinuz-$(uname -r)"
+    return f'sudo kernel-install add "$(uname -r)" "{image}"'
 
 
 def command_line(machine: Machine) -> Iterator[Finding]:
-    """Boot parameters."""
+    """Boot parameters; the last of a kind counts."""
+    off: list[str] = []
+    mode = None
     for word in (machine.kernel.text("/proc/cmdline") or "").split():
-        if OFF.fullmatch(word) and machine.wants_zswap:
-            yield Finding(
-                "cmdline-zswap", f"the boot parameter {word} turns zswap off", without(machine.kernel, word)
-            )
-        elif word == "vswap=never" and machine.virtual:
-            yield Finding(
-                "cmdline-vswap",
-                "the boot parameter vswap=never turns virtual swap off",
-                without(machine.kernel, word),
-            )
+        if OFF.fullmatch(word):
+            off += [word] if word not in off else []
+        elif ON.fullmatch(word):
+            off = []
+        elif word in ("vswap=never", "vswap=auto", "vswap=always"):
+            mode = word
+    for word in off if machine.wants_zswap else ():
+        yield Finding("cmdline-zswap", f"the boot parameter {word} turns zswap off", without(machine.kernel, word))
+    if mode == "vswap=never" and machine.virtual:
+        text = "the boot parameter vswap=never turns virtual swap off"
+        yield Finding("cmdline-vswap", text, without(machine.kernel, mode))
 
 
 CHECKS: tuple[Check, ...] = (command_line, zram_generator, zram_tools, rules)
