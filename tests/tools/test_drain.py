@@ -5,6 +5,7 @@ import argparse
 import errno
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +66,26 @@ def test_progress_on_a_terminal(ours: Path, capsys: pytest.CaptureFixture[str]) 
     progress.end()
     out = capsys.readouterr().out
     assert out.count("\r\033[K0 B of 20.0 MB (0 %)") == 2 and out.count("\n") == 1
+
+
+def test_progress_on_a_narrow_terminal(
+    ours: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that wraps could not be rewritten."""
+    monkeypatch.setenv("COLUMNS", "20")
+    kernel = Kernel(str(ours))
+    progress = drain.Progress(kernel, drain.find(kernel, DEVICE))
+    progress.terminal = True
+    progress()
+    assert capsys.readouterr().out == "\r\033[K0 B of 20.0 MB (0 %"
+
+
+def test_progress_on_a_dumb_terminal(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Kernel(str(ours))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for term, rewrites in (("dumb", False), ("xterm", True)):
+        monkeypatch.setenv("TERM", term)
+        assert drain.Progress(kernel, drain.find(kernel, DEVICE)).terminal is rewrites
 
 
 def test_interrupted(ours: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,6 +251,32 @@ def test_the_room_that_zram_gives_back(ours: Path, ctl: Ran) -> None:
     })  # fmt: skip
     code, out, err = ctl(ours, "drain", "/dev/zram0", "--dry-run")
     assert (code, err) == (0, "") and "1.1 GB in RAM" in out
+
+
+def zram(size: int, data: int, memory: int) -> dict[str, str | int | bytes]:
+    """The files of /dev/zram0; MiB."""
+    at = "/sys/block/zram0"
+    mm_stat = f"{data * fakes.MIB} {memory * fakes.MIB} {memory * fakes.MIB} 0 0 0 0 0 0\n"
+    return {f"{at}/disksize": size * fakes.MIB, f"{at}/mm_stat": mm_stat}
+
+
+@pytest.mark.parametrize(
+    ("available", "data", "text"),
+    [
+        (100, 400, "0 B in zswap, 400.0 MB on other devices, 0 B in RAM"),  # 4:1
+        (100, 0, "0 B in zswap, 200.0 MB on other devices, 0 B in RAM"),  # 2:1 for want of data
+        (1000, 400, "0 B in zswap, 1.0 GB on other devices, 744.0 MB in RAM"),
+    ],
+)
+def test_room_on_other_zram_disks(ours: Path, ctl: Ran, available: int, data: int, text: str) -> None:
+    """Their free space is RAM, which is there once only."""
+    fakes.write(ours, {
+        **fakes.zswap("N"),
+        "/proc/meminfo": fakes.meminfo(available=available),
+        "/proc/swaps": fakes.swaps((DEVICE, "partition", 1024, 300, 5), ("/dev/zram0", "partition", 1024, 0, 9)),
+        **zram(1024, data, data // 4),
+    })  # fmt: skip
+    assert text in ctl(ours, "drain", DEVICE, "--dry-run")[1]
 
 
 def test_dry_run_and_root(ours: Path, ctl: Ran) -> None:

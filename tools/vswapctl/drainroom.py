@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from vswapctl.snapshot import Snapshot
 from vswapctl.swaps import Device
+from vswapctl.units import PAGE
 
 # What the kernel itself assumes that zswap's pool holds, when nothing is in it to go by.
 GUESSED_RATIO = 2.0
@@ -23,15 +24,30 @@ class Room(NamedTuple):
         return self.devices + self.zswap + self.ram
 
 
+def _zram(snap: Snapshot, device: Device, available: int) -> tuple[int, int]:
+    """What other zram disks have room for, as far as RAM is available for it; and how much of that RAM."""
+    data = memory = 0
+    for other in snap.devices:
+        if other.is_zram and other.name != device.name:
+            disk = next((disk for disk in snap.zram if f"/dev/{disk.name}" == other.name), None)
+            known = disk is not None and disk.memory >= 64 * PAGE
+            ratio = max(1.0, disk.data / disk.memory) if disk and known else GUESSED_RATIO
+            more = min(other.free, int((available - memory) * ratio))
+            data, memory = data + more, memory + int(more / ratio)
+    return data, memory
+
+
 def room(snap: Snapshot, device: Device) -> Room:
     """Where the data of a device could go.
 
     Only with virtual slots does it go to zswap without needing space on another device.
     """
-    others = sum(other.free for other in snap.devices if other.name != device.name)
+    others = sum(other.free for other in snap.devices if other.name != device.name and not other.is_zram)
     # A zram disk gives its memory back as it is emptied.
     freed = sum(disk.memory for disk in snap.zram if f"/dev/{disk.name}" == device.name)
     available, zswap = snap.available + freed, snap.zswap
+    on_zram, taken = _zram(snap, device, available)
+    others, available = others + on_zram, available - taken
     if snap.slots is None or snap.slots.mode == "never" or zswap is None or not zswap.enabled:
         return Room(others, 0, available)
     pool = min(available, max(0, (zswap.limit or 0) - zswap.pool))

@@ -12,6 +12,7 @@ from vswapctl import snapshot, swapoff
 from vswapctl.drainroom import room
 from vswapctl.errors import OK, CannotRead, CtlError, UsageError
 from vswapctl.kernel import Kernel
+from vswapctl.parser import terminal_width
 from vswapctl.swaps import Device, devices
 from vswapctl.units import percent, printable, seconds, size
 
@@ -33,7 +34,7 @@ class Progress:
     def __init__(self, kernel: Kernel, device: Device) -> None:
         self.kernel, self.device = kernel, device
         self.start = self.said = time.monotonic()
-        self.terminal = sys.stdout.isatty()
+        self.terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
     def left(self) -> int | None:
         """Bytes still in use; None once it is no swap device any longer."""
@@ -55,7 +56,11 @@ class Progress:
             return
         self.said = now
         text = self.line(left, now - self.start)
-        print(f"\r\x1b[K{text}" if self.terminal else text, end="" if self.terminal else "\n", flush=True)
+        if self.terminal:
+            # A line that wraps could not be rewritten.
+            print(f"\r\x1b[K{text[: terminal_width() - 1]}", end="", flush=True)
+        else:
+            print(text, flush=True)
 
     def end(self) -> None:
         """Leave the rewritten line."""
