@@ -53,7 +53,7 @@ def test_what_is_in_it(package: Path) -> None:
     modules = {f"/usr/share/vswap/{path.relative_to(TOP / 'tools')}" for path in (TOP / "tools").rglob("*.py")}
     assert set(files) == modules | {
         "/etc/vswap.conf",
-        "/lib/systemd/system/vswap.service",
+        "/usr/lib/systemd/system/vswap.service",
         "/usr/bin/vswapctl",
         "/usr/share/bash-completion/completions/vswapctl",
         "/usr/share/doc/vswap-tools/changelog.gz",
@@ -168,7 +168,7 @@ def test_an_edited_configuration_survives_an_upgrade(package: Path, scratch: Scr
 
 def test_the_service_runs_what_is_installed(package: Path, scratch: Scratch) -> None:
     scratch.dpkg("-i", package)
-    unit = (scratch.top / "lib/systemd/system/vswap.service").read_text()
+    unit = (scratch.top / "usr/lib/systemd/system/vswap.service").read_text()
     assert "ConditionVirtualization=!container" in unit.splitlines()
     commands = [line.partition("=")[2].split() for line in unit.splitlines() if line.startswith("Exec")]
     assert [words[0] for words in commands] == ["/usr/bin/vswapctl"] * 3
