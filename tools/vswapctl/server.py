@@ -19,7 +19,8 @@ def parse(text: str, any_address: bool) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     host = "127.0.0.1" if host == "localhost" else host
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+    digits = port.isascii() and port.isdigit() and len(port) <= 5  # int() refuses thousands of them
+    if not colon or not digits or int(port) > 65535:
         raise UsageError(f"--listen {text}: expected ADDRESS:PORT, such as 127.0.0.1:9500")
     try:
         loopback = ipaddress.ip_address(host).is_loopback
