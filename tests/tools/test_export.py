@@ -39,6 +39,9 @@ def test_values(ours: Path, ctl: Ran) -> None:
     )
     assert samples["vswap_ram_gained_bytes"][()] == (400 - 102) * fakes.MIB - 300 * fakes.PAGES * 8
     assert samples["vswap_reserve_total"][()] == 0
+    assert samples["vswap_refuse_attempts_total"][()] == 12
+    assert (("event", "vswap_refuse"),) not in samples["vswap_pages_total"]  # which are no pages
+    assert samples["vswap_device_contiguous_bytes"][()] == 753 * fakes.MIB
     stalled = {labels[0][1]: value for labels, value in samples["vswap_memory_stalled_seconds_total"].items()}
     assert stalled == {"some": 2.5, "full": 0.25}
     assert samples["vswap_device_used_bytes"][(("device", "/dev/vda2"),)] == 20 * fakes.MIB

@@ -36,7 +36,8 @@ def test_figures(ours: Path, ctl: Ran) -> None:
         {"name": "/dev/vda2", "type": "partition", "size_bytes": 1024 * MIB, "used_bytes": 20 * MIB,
          "free_bytes": 1004 * MIB, "priority": -2}
     ]  # fmt: skip
-    assert seen["pages_since_boot"]["vswap_refuse"] == 12 and seen["pages_per_second"] is None
+    assert seen["attempts_since_boot"] == {"vswap_refuse": 12} and "vswap_refuse" not in seen["pages_since_boot"]
+    assert seen["pages_per_second"] is seen["attempts_per_second"] is None
     assert zswap["counters"] == {"pool_limit_hit": 3, "reject_compress_poor": 44}
     assert seen["needs_root"] == []
 
@@ -62,7 +63,7 @@ def test_direct_entries_beside_virtual_ones(ours: Path, ctl: Ran) -> None:
 def test_text(ours: Path, ctl: Ran) -> None:
     _, out, _ = ctl(ours, "status")
     for text in ("mode auto", "on, zstd", "ratio 3.00", "5 % of the limit, 2.0 GB (50 % of RAM)", "/dev/vda2",
-                 "297.4 MB", "pool_limit_hit 3", "4.0 MB"):  # fmt: skip
+                 "297.4 MB", "pool_limit_hit 3", "4.0 MB", "does not compress  12 attempts\n"):  # fmt: skip
         assert text in out, out
     assert max(map(len, out.splitlines())) <= 80
 
@@ -96,7 +97,9 @@ def test_rates(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = ctl(ours, "status", "--json", "--interval", "0.5")
     rates = json.loads(out)["pages_per_second"]
     assert code == 0 and 0 < rates["zswpout"] <= 20000 and rates["zswpin"] == 0
-    assert "into zswap" in ctl(ours, "status", "--interval", "0.05")[1]
+    assert json.loads(out)["attempts_per_second"] == {"vswap_refuse": 0} and "vswap_refuse" not in rates
+    out = ctl(ours, "status", "--interval", "0.05")[1]
+    assert "into zswap" in out and "0.0 attempts/s\n" in out
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,10 @@ def _zswap(snap: Snapshot) -> dict[str, Any] | None:
     }
 
 
+def _only(measured: dict[str, float] | None, names: dict[str, str]) -> dict[str, float] | None:
+    return None if measured is None else {name: rate for name, rate in measured.items() if name in names}
+
+
 def gather(snap: Snapshot, denied: list[str], measured: dict[str, float] | None) -> dict[str, Any]:
     """Everything; ``measured`` are events a second."""
     return {
@@ -73,6 +77,8 @@ def gather(snap: Snapshot, denied: list[str], measured: dict[str, float] | None)
             for disk in snap.zram
         ],  # fmt: skip
         "pages_since_boot": rates.known(snap.vmstat),
-        "pages_per_second": measured,
+        "pages_per_second": _only(measured, rates.EVENTS),
+        "attempts_since_boot": rates.attempts(snap.vmstat),
+        "attempts_per_second": _only(measured, rates.ATTEMPTS),
         "needs_root": denied,
     }

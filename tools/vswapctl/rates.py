@@ -17,22 +17,30 @@ EVENTS = {
     "swpin_zero": "zero pages in",
     "vswap_alloc": "slots allocated",
     "vswap_free": "slots freed",
-    "vswap_refuse": "refused: does not compress",
     "vswap_evacuate": "moved by swapoff",
 }
+# No pages: each time that reclaim meets what does not compress and has no device.
+ATTEMPTS = {"vswap_refuse": "refused: does not compress"}
 
 
 def known(vmstat: dict[str, int]) -> dict[str, int]:
-    """Those events that this kernel counts."""
+    """Those events that this kernel counts, in pages."""
     return {name: vmstat[name] for name in EVENTS if name in vmstat}
 
 
+def attempts(vmstat: dict[str, int]) -> dict[str, int]:
+    """Those attempts that this kernel counts."""
+    return {name: vmstat[name] for name in ATTEMPTS if name in vmstat}
+
+
 def between(before: dict[str, int], after: dict[str, int], elapsed: float) -> dict[str, float]:
-    """Events a second; a counter that went backwards (another machine's files) counts as 0."""
+    """Events and attempts a second; a counter that went backwards (another machine's files) counts as 0."""
     if elapsed <= 0:
         return {}
     return {
-        name: max(0, after[name] - before[name]) / elapsed for name in EVENTS if name in after and name in before
+        name: max(0, after[name] - before[name]) / elapsed
+        for name in (*EVENTS, *ATTEMPTS)
+        if name in after and name in before
     }
 
 

@@ -94,13 +94,19 @@ def devices(snap: Snapshot, denied: list[str]) -> list[str]:
 def events(snap: Snapshot, measured: dict[str, float] | None) -> list[str]:
     """Rates if they were measured, totals since boot otherwise."""
     if measured is None:
-        counts = rates.known(snap.vmstat)
+        counts, met = rates.known(snap.vmstat), rates.attempts(snap.vmstat)
         if not counts:
             return []
         lines = [_wide(f"  {rates.EVENTS[name]}", pages(count)) for name, count in counts.items() if count]
         return ["since boot (--interval SECONDS measures rates):", *(lines or ["  nothing was swapped"])]
-    lines = ["rates:"]
-    return lines + [_wide(f"  {rates.EVENTS[name]}", size(rate * PAGE) + "/s") for name, rate in measured.items()]
+    lines = [
+        _wide(f"  {rates.EVENTS[name]}", size(rate * PAGE) + "/s")
+        if name in rates.EVENTS
+        else _wide(f"  {rates.ATTEMPTS[name]}", f"{rate:.1f} attempts/s")
+        for name, rate in measured.items()
+    ]
+    return ["rates:", *lines]
+        lines += [_wide(f"  {rates.ATTEMPTS[name]}", f"{count} attempts") for name, count in met.items() if count]
 
 
 def counters(snap: Snapshot, denied: list[str]) -> list[str]:
