@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 """vswapctl status: figures, files that are missing or malformed, and what it costs."""
 
+import builtins
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.tools import fakes
 from tests.tools.conftest import Ran, refuse_to_open
+from vswapctl import snapshot
+from vswapctl.kernel import Kernel
 
 MIB = fakes.MIB
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -153,6 +158,42 @@ def test_free_space_needs_root(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyP
     """That line says so, and is not left out."""
     refuse_to_open(monkeypatch, "/free_contiguous")
     assert "free space between used slots: needs root\n" in ctl(ours, "status")[1]
+
+
+def test_free_space_is_read_where_it_is_shown(ours: Path, monkeypatch: pytest.MonkeyPatch, ctl: Ran) -> None:
+    """The kernel walks all clusters for it, and top would have it do so every second."""
+    opened: list[str] = []
+    real = builtins.open
+
+    def note(path: Any, *args: Any, **kwargs: Any) -> Any:
+        opened.append(str(path))
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "open", note)
+    for words in (["doctor"], ["why", "77"], ["drain", "/dev/vda2", "--dry-run"], ["cgroup", "/"]):
+        assert ctl(ours, *words)[0] == 0
+    snapshot.take(Kernel(str(ours)))  # as top
+    assert opened and not any(name.endswith("/free_contiguous") for name in opened)
+    for words in (["status"], ["export"]):
+        opened.clear()
+        assert ctl(ours, *words)[0] == 0
+        assert len([name for name in opened if name.endswith("/free_contiguous")]) == 1
+
+
+@pytest.mark.parametrize("seen", ["/sys/module/vswap/parameters/max_gb", "/proc/cmdline"])
+def test_off_at_boot(ours: Path, ctl: Ran, seen: str) -> None:
+    """That is no kernel without virtual swap."""
+    shutil.rmtree(ours / "sys/kernel/mm/vswap")
+    fakes.write(ours, {seen: "quiet vswap.max_gb=64 vswap.max_gb=0\n" if "cmdline" in seen else 0})
+    assert "virtual swap: off by the boot parameter vswap.max_gb=0\n" in ctl(ours, "status")[1]
+    code, _, err = ctl(ours, "mode")
+    assert code == 3 and "vswap.max_gb=0" in err and "CONFIG" not in err
+    code, out, _ = ctl(ours, "doctor")
+    assert code == 1 and "cmdline-max-gb: the boot parameter vswap.max_gb=0 turns virtual swap off\n" in out
+    assert "s/ *vswap\\.max_gb=0//" in out and "CONFIG_VSWAP" not in out
+    assert "virtual swap is off (vswap.max_gb=0)" in ctl(ours, "why", "77")[1]
+    fakes.write(ours, {seen: "vswap.max_gb=0 vswap.max_gb=64\n" if "cmdline" in seen else 64})
+    assert "not in this kernel (CONFIG_VSWAP)" in ctl(ours, "status")[1]
 
 
 def test_names_cannot_move_the_cursor(ours: Path, ctl: Ran) -> None:

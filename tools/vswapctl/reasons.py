@@ -23,7 +23,8 @@ def _settings(snap: Snapshot) -> list[str]:
         found.append(f"zswap is off: {now}")
     elif snap.slots is None:
         kept = "a page in zswap takes space on a device, too" if snap.devices else "zswap needs a swap device"
-        found.append(f"this kernel has no virtual swap: {kept}")
+        why = "virtual swap is off (vswap.max_gb=0)" if snap.off_at_boot else "this kernel has no virtual swap"
+        found.append(f"{why}: {kept}")
     if snap.slots and snap.slots.mode == "never":
         found.append("the mode is never: a page in zswap takes space on a device, as on mainline")
     return found

@@ -86,6 +86,7 @@ class Snapshot(NamedTuple):
     incompressible: int | None
     debug: dict[str, int] | None
     stalled: dict[str, int]
+    off_at_boot: bool  # virtual swap, by vswap.max_gb=0
 
     @property
     def total(self) -> int:
@@ -123,15 +124,29 @@ class Snapshot(NamedTuple):
         return self.zswap.stored + zero - self.zswap.pool - self.zswap.entries - tables
 
 
-def read_slots(kernel: Kernel) -> Slots | None:
-    """The figures of virtual swap; None if the kernel has none."""
+def off_at_boot(kernel: Kernel) -> bool:
+    """Whether the kernel has virtual swap, and vswap.max_gb=0 has turned it off."""
+    if kernel.exists(VSWAP):
+        return False
+    limit = kernel.number("/sys/module/vswap/parameters/max_gb")
+    words = (kernel.text("/proc/cmdline") or "").split()
+    said = [word for word in words if word.startswith("vswap.max_gb=")]
+    return limit == 0 if limit is not None else said[-1:] == ["vswap.max_gb=0"]
+
+
+def read_slots(kernel: Kernel, contiguous: bool = False) -> Slots | None:
+    """The figures of virtual swap; None if the kernel has none.
+
+    ``contiguous`` is whether to read what the kernel has to walk all clusters of devices for.
+    """
     if not kernel.exists(VSWAP):
         return None
     files = (
         "slots_used", "slots_max", "zero", "zswap", "physical", "cached", "refused", "metadata_bytes",
-        "free_contiguous",
     )  # fmt: skip
-    return Slots(kernel.word(f"{VSWAP}/mode"), *(kernel.number(f"{VSWAP}/{name}") for name in files))
+    figures = [kernel.number(f"{VSWAP}/{name}") for name in files]
+    figures.append(kernel.number(f"{VSWAP}/free_contiguous") if contiguous else None)
+    return Slots(kernel.word(f"{VSWAP}/mode"), *figures)
 
 
 def read_zswap(kernel: Kernel, meminfo: dict[str, int], slots: Slots | None) -> Zswap | None:
@@ -193,11 +208,14 @@ def read_stalled(kernel: Kernel) -> dict[str, int]:
     return found
 
 
-def take(kernel: Kernel, debug: bool = False, cgroups: str | None = None) -> Snapshot:
-    """Read everything; ``cgroups`` is where control groups are, for what only the root group knows."""
+def take(kernel: Kernel, debug: bool = False, cgroups: str | None = None, contiguous: bool = False) -> Snapshot:
+    """Read everything; ``cgroups`` is where control groups are, for what only the root group knows.
+
+    ``contiguous`` is as for read_slots().
+    """
     meminfo = read_meminfo(kernel)
     stat = kernel.table(f"{cgroups}/memory.stat") if cgroups else {}
-    slots = read_slots(kernel)
+    slots = read_slots(kernel, contiguous)
     return Snapshot(
         meminfo,
         kernel.table("/proc/vmstat"),
@@ -208,4 +226,5 @@ def take(kernel: Kernel, debug: bool = False, cgroups: str | None = None) -> Sna
         stat.get("zswap_incomp"),
         read_debug(kernel) if debug else None,
         read_stalled(kernel),
+        off_at_boot(kernel),
     )

@@ -7,6 +7,8 @@ from vswapctl.units import PAGE, pages, percent, printable, size
 
 NO_VSWAP = "not in this kernel (CONFIG_VSWAP); what it offers:"
 
+OFF_AT_BOOT = "off by the boot parameter vswap.max_gb=0"
+
 
 def _line(name: str, value: str, more: str = "") -> str:
     return f"{name:<20} {value:>10}  {more}".rstrip()
@@ -18,7 +20,8 @@ def _wide(name: str, value: str) -> str:
 
 def head(snap: Snapshot) -> list[str]:
     """What is on: virtual swap and its mode, zswap and its compressor."""
-    mode = NO_VSWAP if snap.slots is None else f"mode {snap.slots.mode or 'unknown'}"
+    missing = OFF_AT_BOOT if snap.off_at_boot else NO_VSWAP
+    mode = missing if snap.slots is None else f"mode {snap.slots.mode or 'unknown'}"
     zswap = "not in this kernel"
     if snap.zswap:
         zswap = f"on, {snap.zswap.compressor}" if snap.zswap.enabled else "off"
@@ -98,6 +101,7 @@ def events(snap: Snapshot, measured: dict[str, float] | None) -> list[str]:
         if not counts:
             return []
         lines = [_wide(f"  {rates.EVENTS[name]}", pages(count)) for name, count in counts.items() if count]
+        lines += [_wide(f"  {rates.ATTEMPTS[name]}", f"{count} attempts") for name, count in met.items() if count]
         return ["since boot (--interval SECONDS measures rates):", *(lines or ["  nothing was swapped"])]
     lines = [
         _wide(f"  {rates.EVENTS[name]}", size(rate * PAGE) + "/s")
@@ -106,7 +110,6 @@ def events(snap: Snapshot, measured: dict[str, float] | None) -> list[str]:
         for name, rate in measured.items()
     ]
     return ["rates:", *lines]
-        lines += [_wide(f"  {rates.ATTEMPTS[name]}", f"{count} attempts") for name, count in met.items() if count]
 
 
 def counters(snap: Snapshot, denied: list[str]) -> list[str]:

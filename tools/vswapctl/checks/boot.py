@@ -143,6 +143,10 @@ def command_line(machine: Machine) -> Iterator[Finding]:
     if mode == "vswap=never" and machine.virtual:
         text = "the boot parameter vswap=never turns virtual swap off"
         yield Finding("cmdline-vswap", text, without(machine.kernel, mode))
+    if machine.snap.off_at_boot:
+        word = "vswap.max_gb=0"
+        text = f"the boot parameter {word} turns virtual swap off"
+        yield Finding("cmdline-max-gb", text, without(machine.kernel, word))
 
 
 CHECKS: tuple[Check, ...] = (command_line, zram_generator, zram_tools, rules)

@@ -16,7 +16,9 @@ def notes(machine: doctor.Machine) -> list[str]:
     """What was not, or could not be, looked at."""
     found = []
     if not machine.virtual:
-        found.append("this kernel has no virtual swap (CONFIG_VSWAP): zswap needs a swap device")
+        off = machine.snap.off_at_boot
+        why = "virtual swap is off (vswap.max_gb=0)" if off else "this kernel has no virtual swap (CONFIG_VSWAP)"
+        found.append(f"{why}: zswap needs a swap device")
     if not machine.virtual and not machine.snap.devices:
         found.append("there is no swap device: nothing can be swapped out, swapon(8) adds one")
     if machine.top is None:

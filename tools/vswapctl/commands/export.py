@@ -18,7 +18,7 @@ def produce(kernel: Kernel, count: int | None) -> str:
     """The metrics of this moment, with the largest groups if there are to be any."""
     top = cgroups.mount_point(kernel)
     groups = cgroups.usages(kernel, top)[:count] if top and count else []
-    return metrics.render(metrics.collect(snapshot.take(kernel, cgroups=top), groups))
+    return metrics.render(metrics.collect(snapshot.take(kernel, cgroups=top, contiguous=True), groups))
 
 
 def replace(path: str, text: str) -> None:

@@ -5,12 +5,14 @@ import argparse
 
 from vswapctl.errors import OK, CannotRead, CtlError
 from vswapctl.kernel import Kernel
-from vswapctl.snapshot import VSWAP
+from vswapctl.snapshot import VSWAP, off_at_boot
 
 
 def run(args: argparse.Namespace, kernel: Kernel) -> int:
     """Show the mode, or set it and show what the kernel made of it."""
     name = f"{VSWAP}/mode"
+    if off_at_boot(kernel):
+        raise CannotRead("virtual swap is off by the boot parameter vswap.max_gb=0: boot without it")
     if not kernel.exists(VSWAP):
         raise CannotRead(f"no {kernel.path(VSWAP)}: boot a kernel with CONFIG_VSWAP=y")
     if args.mode:

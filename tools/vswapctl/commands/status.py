@@ -12,7 +12,7 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
     """Print one snapshot; with an interval, the rates up to it."""
     snapshot.read_meminfo(kernel)  # complain before waiting
     measured = rates.measure(kernel, args.interval) if args.interval else None
-    snap = snapshot.take(kernel, debug=True, cgroups=cgroups.mount_point(kernel))
+    snap = snapshot.take(kernel, debug=True, cgroups=cgroups.mount_point(kernel), contiguous=True)
     if args.json:
         from vswapctl import jsontext
         from vswapctl.facts import gather
