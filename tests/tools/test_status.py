@@ -217,14 +217,16 @@ def _spent(command: list[str]) -> float:
 
 
 def test_cost(ours: Path) -> None:
-    """Less than 50 ms of CPU time, Python's start included; the best of some tries on a busy machine.
+    """Less than 50 ms of CPU time, Python's start included, or four times that start on a slow machine.
 
-    By the system's Python, as the package runs it: another may have much to import at its start.
+    The best of some tries, by the system's Python, as the package runs it: another may have much to import.
     """
     system = Path("/usr/bin/python3")
     python = [str(system)] if system.exists() else [sys.executable, "-S", "-E"]
-    spent = [_spent([*python, str(PROGRAM), "--root", str(ours), "status"]) for _ in range(10)]
-    assert min(spent) < 0.05, spent
+    command = [*python, str(PROGRAM), "--root", str(ours), "status"]
+    both = [(_spent(command), _spent([*python, "-c", ""])) for _ in range(10)]
+    spent, start = map(min, zip(*both, strict=True))
+    assert spent < max(0.05, 4 * start), both
 
 
 def test_memory(ours: Path) -> None:
