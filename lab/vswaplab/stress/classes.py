@@ -48,9 +48,9 @@ def _tests(*files: str) -> str:
 
 
 _CONFIGURATIONS = (
-    "tests/e2e/test_configurations.py", "tests/e2e/test_kcsan.py", "tests/e2e/test_off.py",
+    *(f"tests/e2e/test_{name}.py" for name in ("minimal", "preempt", "rt", "kcsan", "off")),
     "tests/lab/test_randconfig.py",
-)  # fmt: skip
+)
 _FAULTS = ("tests/e2e/test_faults.py", "tests/e2e/test_device.py", "tests/e2e/test_slow_device.py")
 _FOLIOS, _SECURITY, _ENTRIES = (f"tests/e2e/test_{name}.py" for name in ("large_folios", "security", "entries"))
 

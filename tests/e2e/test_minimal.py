@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernels that are configured in another way.
-
-minimal has no memory control groups, second processor, tracing or MGLRU; preempt is preempted nearly
-anywhere and has no huge pages; rt has spinlocks that sleep, and two nodes of memory.
-"""
+"""A kernel without memory control groups, second processor, tracing and MGLRU."""
 
 from tests.e2e.common import Boot
 from tests.e2e.configured import DEVICES, SWAP_MODES, keeps_bytes, keeps_bytes_without_device, marks
 
-pytestmark = marks(("um", "minimal"), ("x86_64", "minimal"), ("x86_64", "preempt"), ("x86_64", "rt"))
+pytestmark = marks(("um", "minimal"), ("x86_64", "minimal"))
 
 
 @DEVICES
