@@ -75,6 +75,15 @@ def test_a_victims_last_allocation_belongs_to_its_kill() -> None:
     assert splats.find(f"{kill}kswapd0{failure}\n") == [f"kswapd0{failure}"]
 
 
+def test_a_processor_that_is_stopped_for_a_restart() -> None:
+    """It is woken once more; at any other time, and of anything else, that is a complaint."""
+    woken = "sched: Unexpected reschedule of offline CPU#2!\n"
+    warning = "WARNING: arch/x86/kernel/apic/ipi.c:71 at native_smp_send_reschedule+0x17/0x2f, CPU#1: rcuc/1/26"
+    restart = "reboot: machine restart\n"
+    assert splats.find(restart + woken + warning) == []
+    assert splats.find(woken + warning + "\n" + restart) == splats.find(restart + warning) == [warning]
+
+
 def test_a_complaint_is_reported_once_and_the_list_is_bounded() -> None:
     assert splats.find("WARNING: a at b\nWARNING: a at b\n") == ["WARNING: a at b"]
     flood = "".join(f"WARNING: number {n}\n" for n in range(1000))

@@ -69,6 +69,8 @@ _START = re.compile("|".join(_AT_START))
 _WITHIN = re.compile("|".join(_ANYWHERE))
 _ALLOCATION = re.compile(r"(.*?): page allocation failure: order:0, mode:\S*GFP_HIGHUSER_MOVABLE")
 _PANIC = re.compile(r"Kernel panic - not syncing")
+_RESTART = "reboot: machine restart"
+_STOPPED = re.compile(r"sched: Unexpected reschedule of offline CPU#\d+!")
 _OOM = re.compile(r"(?:^|\W)(?:Out of|Memory cgroup out of) memory[^:]*: Killed process \d+ \((.*?)\) total-vm:")
 
 
@@ -85,16 +87,20 @@ def find(console: str) -> list[str]:
     """The first line of every complaint, each once, at most MAX_SPLATS.
 
     A victim of the OOM killer says once more, on its way out, that it got no page: that belongs
-    to the kill.
+    to the kill. With PREEMPT_RT kernel threads still run while the machine restarts, and wake those of
+    processors that are stopped: that is mainline's, and said when all is over.
     """
     victims = set(oom_kills(console))
     lines = _lines(console)
     reports = races.find(lines)
+    restart = lines.index(_RESTART) if _RESTART in lines else len(lines)
     found: dict[str, None] = {}
     for number, text in enumerate(lines):
         if (failed := _ALLOCATION.match(text)) and failed[1] in victims:
             continue
         if number in reports and not reports[number].ours:
+            continue
+        if number > restart and _STOPPED.match(lines[number - 1]):
             continue
         if _START.match(text) or _WITHIN.search(text):
             found[text.strip()] = None
