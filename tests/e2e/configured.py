@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What kernels that are configured in another way have to do: keep every byte, with and without a device."""
+"""What kernels that are configured in another way have to do: keep every byte, with and without a device.
+
+test_minimal.py and others import the tests, so that each configuration can be run, and recorded, alone.
+"""
 
 from typing import Any
 
@@ -34,9 +37,6 @@ settle; left
 
 FILES_KB = 512  # of the guest's tmpfs, such as $RESULTS: without control groups they are swapped as well
 
-DEVICES = pytest.mark.parametrize(("swap", "pool"), [("none", 80), ("file:512M", 80), ("file:512M", 10)])
-SWAP_MODES = pytest.mark.parametrize("mode", ["auto", "always", "never"])
-
 
 def marks(*configurations: tuple[str, str]) -> list[pytest.MarkDecorator]:
     """Of a file with tests of such kernels, by architecture and flavour. They take minutes."""
@@ -57,7 +57,7 @@ def machine(arch: str, flavour: str) -> dict[str, Any]:
         "nodes": 2 if flavour == "rt" else 1,
         # KCSAN delays accesses, to see who else makes them; preempt and rt have lockdep. Two processors that
         # have one of the host's spin for each other: what takes five minutes took more than 15 beside a guest.
-        "timeout": 600.0 if flavour == "minimal" else 1800.0,
+        "timeout": 400.0 if flavour == "minimal" else 1800.0,
     }
 
 
@@ -67,7 +67,8 @@ def nothing_is_left(result: GuestResult) -> bool:
     return slots * 4 <= own_kb + FILES_KB
 
 
-def keeps_bytes(boot_guest: Boot, arch: str, flavour: str, swap: str, pool: int) -> None:
+@pytest.mark.parametrize(("swap", "pool"), [("none", 80), ("file:512M", 80), ("file:512M", 10)])
+def test_bytes(boot_guest: Boot, arch: str, flavour: str, swap: str, pool: int) -> None:
     """Write, swap and compare in all of swapcheck's ways."""
     guest = machine(arch, flavour)
     # With its checkers a kernel leaves some 85 of 128 MB. Much more data than that would be swapped for minutes.
@@ -80,7 +81,8 @@ def keeps_bytes(boot_guest: Boot, arch: str, flavour: str, swap: str, pool: int)
     assert result.peak.slots_used > 2000 and nothing_is_left(result), (result.peak, result.files["left"])
 
 
-def keeps_bytes_without_device(boot_guest: Boot, arch: str, flavour: str, mode: str) -> None:
+@pytest.mark.parametrize("mode", ["auto", "always", "never"])
+def test_swapoff(boot_guest: Boot, arch: str, flavour: str, mode: str) -> None:
     """Swap, take the device away, and compare."""
     result = boot_guest(SWAPOFF.format(mode=mode), **machine(arch, flavour), swap="file:256M", pool_percent=10)
     assert number(result, "used") > 0 and number(result, "code") == 0

@@ -31,11 +31,6 @@ class Machine(NamedTuple):
         return self.snap.slots is not None
 
     @property
-    def new_slots(self) -> bool:
-        """Whether what is swapped out now may get virtual slots: not in mode never."""
-        return self.snap.slots is not None and self.snap.slots.mode != "never"
-
-    @property
     def zswap_on(self) -> bool:
         """Whether new pages go to zswap."""
         return self.snap.zswap is not None and self.snap.zswap.enabled

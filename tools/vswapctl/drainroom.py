@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from vswapctl.snapshot import Snapshot
 from vswapctl.swaps import Device
-from vswapctl.units import PAGE
 
 # What the kernel itself assumes that zswap's pool holds, when nothing is in it to go by.
 GUESSED_RATIO = 2.0
@@ -30,8 +29,8 @@ def _zram(snap: Snapshot, device: Device, available: int) -> tuple[int, int]:
     for other in snap.devices:
         if other.is_zram and other.name != device.name:
             disk = next((disk for disk in snap.zram if f"/dev/{disk.name}" == other.name), None)
-            known = disk is not None and disk.memory >= 64 * PAGE
-            ratio = max(1.0, disk.data / disk.memory) if disk and known else GUESSED_RATIO
+            known = disk.ratio if disk else None
+            ratio = GUESSED_RATIO if known is None else max(1.0, known)
             more = min(other.free, int((available - memory) * ratio))
             data, memory = data + more, memory + int(more / ratio)
     return data, memory
@@ -48,7 +47,7 @@ def room(snap: Snapshot, device: Device) -> Room:
     available, zswap = snap.available + freed, snap.zswap
     on_zram, taken = _zram(snap, device, available)
     others, available = others + on_zram, available - taken
-    if snap.slots is None or snap.slots.mode == "never" or zswap is None or not zswap.enabled:
+    if not snap.new_slots or zswap is None or not zswap.enabled:
         return Room(others, 0, available)
     pool = min(available, max(0, (zswap.limit or 0) - zswap.pool))
     return Room(others, int(pool * (zswap.ratio or GUESSED_RATIO)), available - pool)

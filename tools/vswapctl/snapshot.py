@@ -69,6 +69,11 @@ class Zram(NamedTuple):
     compressed: int
     memory: int
 
+    @property
+    def ratio(self) -> float | None:
+        """How many times smaller its data is; None before there is enough to tell."""
+        return self.data / self.memory if self.memory >= 64 * PAGE else None
+
 
 class Snapshot(NamedTuple):
     """``slots`` is None on a kernel without virtual swap, ``zswap`` without zswap.
@@ -97,6 +102,11 @@ class Snapshot(NamedTuple):
     def available(self) -> int:
         """RAM that a new program could have, in bytes."""
         return self.meminfo.get("MemAvailable", self.meminfo.get("MemFree", 0))
+
+    @property
+    def new_slots(self) -> bool:
+        """Whether what is swapped out now may get virtual slots: not in mode never."""
+        return self.slots is not None and self.slots.mode != "never"
 
     @property
     def device_room(self) -> bool:

@@ -89,7 +89,7 @@ def devices(snap: Snapshot, denied: list[str]) -> list[str]:
     elif any(name.endswith("/free_contiguous") for name in denied):
         lines.append("free space between used slots: needs root")
     for disk in snap.zram:
-        ratio = f", ratio {disk.data / disk.memory:.2f}" if disk.memory >= 64 * PAGE else ""
+        ratio = f", ratio {disk.ratio:.2f}" if disk.ratio is not None else ""
         lines.append(f"{printable(disk.name)}: {size(disk.data)} in {size(disk.memory)} of RAM{ratio}")
     return lines
 

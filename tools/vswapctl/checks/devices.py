@@ -41,8 +41,7 @@ def _hibernates(machine: Machine) -> bool:
 
 def unused_file(machine: Machine) -> Iterator[Finding]:
     """A file that only zswap needed, which does without it now."""
-    slots = machine.snap.slots
-    if slots is None or slots.mode == "never" or not machine.zswap_on or _hibernates(machine):
+    if not machine.snap.new_slots or not machine.zswap_on or _hibernates(machine):
         return
     # Their measure of full swap: without any device they kill at once.
     if running(machine.kernel).keys() & {"earlyoom", "nohang"}:

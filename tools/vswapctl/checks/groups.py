@@ -19,7 +19,7 @@ def _forbidden(machine: Machine, top: str) -> Iterator[str]:
             continue
         limit = kernel.limit(f"{top}{group}/memory.zswap.max")
         explicit = isinstance(limit, int) and limit > 0
-        if not (machine.new_slots and explicit):
+        if not (machine.snap.new_slots and explicit):
             above = group.rstrip("/") + "/"
             yield group
 
@@ -27,9 +27,9 @@ def _forbidden(machine: Machine, top: str) -> Iterator[str]:
 def not_swapped(machine: Machine) -> Iterator[Finding]:
     """One finding for all of them: systemd and kubelet may have made many."""
     found = list(_forbidden(machine, machine.top)) if machine.top else []
-    if not found or not (machine.snap.devices or (machine.new_slots and machine.zswap_on)):
+    if not found or not (machine.snap.devices or (machine.snap.new_slots and machine.zswap_on)):
         return
-    if machine.new_slots:
+    if machine.snap.new_slots:
         # All RAM limits nothing, but unlike "max" it is a limit, which allows zswap.
         file, value = "memory.zswap.max", str(machine.snap.total)
     else:
