@@ -14,6 +14,7 @@
  * of zsmalloc, which only data of about the same size fills. A full pool is
  * compacted before data is written back for it: copies cost less than I/O.
  */
+#include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 #include <linux/init.h>
 #include <linux/io.h>
@@ -34,6 +35,8 @@ static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
 static DEFINE_MUTEX(vswap_pools_lock);
 /* No compaction before this time: the last pass freed little. */
 static unsigned long vswap_dense_until = INITIAL_JIFFIES;
+/* Pages that compaction has freed, since boot. Changed under vswap_pools_lock. */
+static unsigned long vswap_pages_compacted;
 
 /**
  * vswap_add_pool - give a pool an index for backing words
@@ -74,27 +77,37 @@ void vswap_remove_pool(struct zswap_pool *pool)
 	mutex_unlock(&vswap_pools_lock);
 }
 
+/* Return: pages freed. */
+VISIBLE_IF_KUNIT unsigned long vswap_fill_holes(void)
+{
+	unsigned long freed = 0;
+	unsigned int i;
+
+	KUNIT_STATIC_STUB_REDIRECT(vswap_fill_holes);
+	for (i = 0; i < VSWAP_NR_POOLS; i++)
+		if (vswap_pools[i])
+			freed += zs_compact(vswap_pools[i]->zs_pool);
+	return freed;
+}
+
 /*
  * Fill holes in the pages of all pools. After a pass that gained little there is
  * none for a tenth of a second: its cost grows with the number of holes, but
- * readers block while a size class is scanned. Return: pages freed.
+ * readers block while a size class is scanned.
  */
-static unsigned long vswap_compact_pools(void)
+VISIBLE_IF_KUNIT void vswap_compact_pools(void)
 {
-	unsigned long pages = zswap_total_pages(), freed = 0;
-	unsigned int i;
+	unsigned long pages = zswap_total_pages(), freed;
 
 	/* It keeps the pools from being destroyed. */
 	mutex_lock(&vswap_pools_lock);
 	if (time_after_eq(jiffies, vswap_dense_until)) {
-		for (i = 0; i < VSWAP_NR_POOLS; i++)
-			if (vswap_pools[i])
-				freed += zs_compact(vswap_pools[i]->zs_pool);
+		freed = vswap_fill_holes();
+		WRITE_ONCE(vswap_pages_compacted, vswap_pages_compacted + freed);
 		if (freed <= pages / 256)
 			WRITE_ONCE(vswap_dense_until, jiffies + HZ / 10);
 	}
 	mutex_unlock(&vswap_pools_lock);
-	return freed;
 }
 
 /* See vswap_compact(). */
@@ -144,13 +157,16 @@ VISIBLE_IF_KUNIT bool vswap_spares_process(unsigned long pages, unsigned long to
 }
 
 /* The whole machine is out of memory, and a process is about to be killed. */
-static int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed)
+VISIBLE_IF_KUNIT int vswap_oom(struct notifier_block *nb, unsigned long unused,
+			       void *freed)
 {
-	unsigned long pages;
+	unsigned long pages = READ_ONCE(vswap_pages_compacted);
 
 	if (vswap_never_used())
 		return NOTIFY_OK;
-	pages = vswap_compact_pools();
+	/* It may wait for a pass that leaves nothing to gain: what that freed counts. */
+	vswap_compact_pools();
+	pages = READ_ONCE(vswap_pages_compacted) - pages;
 	if (vswap_spares_process(pages, zswap_total_pages()))
 		*(unsigned long *)freed += pages;
 	return NOTIFY_OK;

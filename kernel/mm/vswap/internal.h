@@ -481,7 +481,11 @@ int vswap_sysfs_init(void);
 #if IS_ENABLED(CONFIG_KUNIT)
 void vswap_pass_on(struct swap_io_ctx *ctx, swp_entry_t entry, int rw);
 bool vswap_may_alloc(int piece, gfp_t gfp);
+unsigned long vswap_fill_holes(void);
+void vswap_compact_pools(void);
 bool vswap_spares_process(unsigned long pages, unsigned long total);
+int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed);
+bool vswap_can_name_memory(void);
 bool vswap_wanted(struct folio *folio);
 void vswap_free_run(const unsigned long *words, unsigned int nr,
 		    struct mem_cgroup *memcg);

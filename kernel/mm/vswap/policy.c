@@ -193,8 +193,9 @@ bool vswap_require_nofs(void)
  */
 
 /* Can a backing word name memory anywhere in this machine? */
-static bool vswap_can_name_memory(void)
+VISIBLE_IF_KUNIT bool vswap_can_name_memory(void)
 {
+	KUNIT_STATIC_STUB_REDIRECT(vswap_can_name_memory);
 	return PFN_PHYS(max_pfn) <= 1ULL << VSWAP_HANDLE_BITS;
 }
 
@@ -205,13 +206,23 @@ static bool vswap_is_used_for_zswap(void)
 	       zswap_is_enabled() && vswap_can_name_memory();
 }
 
+/*
+ * Is virtual swap used, for devices? Not where it would keep zswap from storing
+ * anything.
+ */
+static bool vswap_is_used_for_devices(void)
+{
+	return vswap_devices_suffice() &&
+	       (!zswap_is_enabled() || vswap_can_name_memory());
+}
+
 /* Is virtual swap used? */
 static bool vswap_is_used(void)
 {
 	if (vswap_is_used_for_zswap())
 		return true;
 	return vswap_si && READ_ONCE(total_swap_pages) &&
-	       vswap_devices_suffice();
+	       vswap_is_used_for_devices();
 }
 
 /*
@@ -220,7 +231,7 @@ static bool vswap_is_used(void)
  */
 static bool vswap_is_used_for(struct mem_cgroup *memcg)
 {
-	return vswap_devices_suffice() ||
+	return vswap_is_used_for_devices() ||
 	       (vswap_is_used_for_zswap() && vswap_memcg_may_store(memcg));
 }
 

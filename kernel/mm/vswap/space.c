@@ -151,7 +151,7 @@ static int vswap_map_page(struct page *page)
 	vswap_space.nr_pages = nr + 1;
 	vswap_add_clusters(vswap_space.nr_clusters, vswap_clusters_in(nr + 1));
 	count_vm_event(VSWAP_GROW);
-	trace_vswap_resize(nr + 1, vswap_space.nr_clusters);
+	trace_vswap_grow(nr + 1, vswap_space.nr_clusters);
 	return 0;
 }
 

@@ -253,9 +253,6 @@ static int vswap_take_slot(struct vswap_flight *flight, unsigned long word)
 	int err = 0;
 
 	flight->memcg = NULL;
-	/* Without room a charge would just be seen in memory.swap.peak. */
-	if (get_nr_swap_pages() <= 0)
-		return -EAGAIN;
 	spin_lock(&ci->lock);
 	if (!vswap_backs(ci, off, word)) {
 		err = -ENOENT;
@@ -386,9 +383,13 @@ static void vswap_end_flight(struct vswap_flight *flight)
  */
 int vswap_writeback(unsigned long word, swp_entry_t virt)
 {
-	struct vswap_flight *flight = vswap_take_flight();
+	struct vswap_flight *flight;
 	int err;
 
+	/* Without room a charge would just be seen in memory.swap.peak. */
+	if (get_nr_swap_pages() <= 0)
+		return -EAGAIN;
+	flight = vswap_take_flight();
 	if (!flight)
 		return -EAGAIN;
 	flight->virt = virt;

@@ -108,7 +108,7 @@ TRACE_EVENT(vswap_backing,
 		  show_vswap_reason(__entry->reason))
 );
 
-TRACE_EVENT(vswap_resize,
+TRACE_EVENT(vswap_grow,
 
 	TP_PROTO(unsigned int nr_pages, unsigned int nr_clusters),
 

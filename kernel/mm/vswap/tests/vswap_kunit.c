@@ -632,6 +632,50 @@ static void oom_is_put_off_rarely(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, vswap_spares_process(total / 16 + 1, total));
 }
 
+enum { MANY_PAGES = 1000 };
+
+static DECLARE_COMPLETION(compacting);
+
+/* Only the first pass finds holes, and takes its time. */
+static unsigned long fill_holes_once(void)
+{
+	if (completion_done(&compacting))
+		return 0;
+	complete_all(&compacting);
+	msleep(100);
+	return MANY_PAGES;
+}
+
+static int compact(void *test)
+{
+	/* The stub is for the tasks of this test. */
+	current->kunit_test = test;
+	vswap_compact_pools();
+	current->kunit_test = NULL;
+	while (!kthread_should_stop())
+		msleep(1);
+	return 0;
+}
+
+/* What the worker's pass has freed spares a process as well. */
+static void oom_waits_for_compaction(struct kunit *test)
+{
+	struct task_struct *task;
+	unsigned long freed = 0;
+
+	reinit_completion(&compacting);
+	kunit_activate_static_stub(test, vswap_fill_holes, fill_holes_once);
+	task = kthread_run(compact, test, "vswap-compact");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&compacting, HZ));
+	vswap_oom(NULL, 0, &freed);
+	KUNIT_EXPECT_EQ(test, freed, MANY_PAGES);
+	/* There is nothing left to gain. */
+	vswap_oom(NULL, 0, &freed);
+	KUNIT_EXPECT_EQ(test, freed, MANY_PAGES);
+	kthread_stop(task);
+}
+
 /* Shared memory */
 
 static void end_of_device(void *unused)
@@ -1677,8 +1721,45 @@ static void policy_is_asked_for_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, asked, 3);
 }
 
+static bool cannot_name_memory(void)
+{
+	return false;
+}
+
+static void enable_zswap(bool enable)
+{
+	char line[] = "zswap.enabled=?";
+
+	line[sizeof(line) - 2] = enable ? 'Y' : 'N';
+	parse_args("vswap test", line, __start___param,
+		   __stop___param - __start___param, S16_MIN, S16_MAX, NULL, NULL);
+}
+
+/*
+ * Where no backing word can name what zswap stores, zswap stores it for entries of
+ * devices: these get no virtual slots while it is enabled.
+ */
+static void memory_out_of_reach(struct kunit *test)
+{
+	struct folio *folio = new_folio(test, 0);
+
+	kunit_deactivate_static_stub(test, vswap_wanted);
+	kunit_activate_static_stub(test, vswap_can_name_memory, cannot_name_memory);
+	/* A device has room. */
+	atomic_long_inc(&nr_swap_pages);
+	KUNIT_EXPECT_TRUE(test, vswap_wanted(folio));
+	enable_zswap(true);
+	KUNIT_EXPECT_TRUE(test, zswap_is_enabled());
+	KUNIT_EXPECT_FALSE(test, vswap_wanted(folio));
+	kunit_deactivate_static_stub(test, vswap_can_name_memory);
+	KUNIT_EXPECT_TRUE(test, vswap_wanted(folio));
+	enable_zswap(false);
+	atomic_long_dec(&nr_swap_pages);
+}
+
 static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(policy_is_asked_for_many),
+	KUNIT_CASE(memory_out_of_reach),
 	KUNIT_CASE(alloc_every_order),
 	KUNIT_CASE(no_slot_before_all_is_ready),
 	KUNIT_CASE(zero_slot),
@@ -1696,6 +1777,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(refusals_by_error),
 	KUNIT_CASE(locked_pages),
 	KUNIT_CASE(oom_is_put_off_rarely),
+	KUNIT_CASE(oom_waits_for_compaction),
 	KUNIT_CASE(shmem_folio_of_former_entries),
 	KUNIT_CASE(table_failures),
 	KUNIT_CASE(lend_tables),
