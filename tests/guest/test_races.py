@@ -65,6 +65,16 @@ def test_what_an_interrupt_interrupted_is_not_its_caller() -> None:
     assert found(console)[TITLES[0]] is False
 
 
+def test_who_calls_what_reads_the_flags_of_its_task_does_not_count() -> None:
+    for reader, ours in (("kthread_associate_blkcg", False), ("another", True)):
+        console = with_function(reader, "fix_fullness_group").replace(
+            "\n zs_malloc+0x", "\n vswap_submit_request+0x"
+        )
+        assert found(console)[TITLES[2]] is ours
+    console = with_function("kthread_associate_blkcg", "zs_malloc").replace(" fix_fullness_group+", " vswap_land+")
+    assert found(console)[TITLES[2]] is True
+
+
 def test_a_report_that_is_cut_is_ours() -> None:
     lines = CONSOLE.splitlines()
     cut = lines[: len(lines) - 5]

@@ -18,6 +18,8 @@ _ACCESS = re.compile(r".* to 0x[0-9a-f]+ of \d+ bytes by (task|interrupt)\b")
 _FRAME = re.compile(r" ([\w.]+)\+0x[0-9a-f]+/0x[0-9a-f]+")
 # Behind it, in the stack of an interrupt, is what happened to be interrupted.
 _ENTRY = re.compile(r"asm_|(?:__)?do_softirq|handle_softirqs")
+# It looks at the flags of the task that it runs in, whoever calls it. An interrupt sets PF_BLOCK_TS there.
+_ITS_OWN = frozenset({"kthread_associate_blkcg"})
 # tests/kernel/test_race_names.py compares it with the sources.
 _OURS = re.compile(
     r".*vswap"
@@ -50,8 +52,8 @@ def _functions(report: Sequence[str]) -> list[str]:
             if interrupt and _ENTRY.match(frame[1]):
                 left = 0
                 continue
+            left = 0 if frame[1] in _ITS_OWN and left == _NEAR else left - 1
             found.append(frame[1])
-            left -= 1
     return found
 
 
