@@ -58,6 +58,12 @@ def make(tree: Path, out: Path, arch: str, *words: str, **settings: str) -> str:
     return said
 
 
+@pytest.fixture(autouse=True)
+def cache() -> Path:
+    """The user's, not an empty one for each test: sources are unpacked once, and ccache keeps what it compiled."""
+    return paths.cache_dir()
+
+
 @pytest.fixture
 def tree() -> Iterator[Path]:
     """The sources, which no other checkout replaces while they are compiled."""
