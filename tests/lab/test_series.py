@@ -278,7 +278,6 @@ CHECKPATCH_ACCEPTED = {  # what may be said, and why
     "CONFIG_DESCRIPTION": "the help says what there is to say",
     "MSLEEP": "a test waits for another thread",
     "DATA_RACE": "the comment is above the loop",
-    "MACRO_ARG_REUSE": "ARRAY_SIZE() of an array, and an element of it",
 }
 
 

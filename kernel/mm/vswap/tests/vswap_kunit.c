@@ -642,7 +642,8 @@ static unsigned long fill_holes_once(void)
 	if (completion_done(&compacting))
 		return 0;
 	complete_all(&compacting);
-	msleep(100);
+	/* The notifier must have begun to wait, on a slow machine, too. */
+	msleep(1000);
 	return MANY_PAGES;
 }
 
@@ -1818,7 +1819,10 @@ static const char boot_suffixes[][3] __initconst = {
 	"", "", "", "\n", "G", " ", "\n\n", ".", "e3",
 };
 
-#define pick(rnd, array)	((array)[prandom_u32_state(rnd) % ARRAY_SIZE(array)])
+static u32 __init below(struct rnd_state *rnd, u32 limit)
+{
+	return prandom_u32_state(rnd) % limit;
+}
 
 /* A string of at most BOOT_INPUT_MAX characters. */
 static void __init make_input(struct rnd_state *rnd, char *to)
@@ -1826,6 +1830,7 @@ static void __init make_input(struct rnd_state *rnd, char *to)
 	static const char * const formats[] = {
 		"%s%llu%s", "%s%lld%s", "%s%llx%s", "%s%#llx%s", "%s%#llo%s",
 	};
+	static const char fillers[] = "A90\xff, ";
 	unsigned int len, i;
 	u64 number;
 
@@ -1835,13 +1840,13 @@ static void __init make_input(struct rnd_state *rnd, char *to)
 	case 1:
 	case 2:	/* words, one of which may be spoilt */
 		for (i = prandom_u32_state(rnd) % 3; i < 3; i++)
-			strlcat(to, pick(rnd, boot_words), BOOT_INPUT_MAX);
+			strlcat(to, boot_words[below(rnd, ARRAY_SIZE(boot_words))], BOOT_INPUT_MAX);
 		len = strlen(to);
 		if (len && prandom_u32_state(rnd) % 2)
 			to[prandom_u32_state(rnd) % len] = 1 + prandom_u32_state(rnd) % 255;
 		break;
 	case 3:	/* one word, which may be right */
-		strscpy(to, pick(rnd, boot_words), BOOT_INPUT_MAX);
+		strscpy(to, boot_words[below(rnd, ARRAY_SIZE(boot_words))], BOOT_INPUT_MAX);
 		break;
 	case 4:
 	case 5:	/* a number of any size */
@@ -1850,8 +1855,9 @@ static void __init make_input(struct rnd_state *rnd, char *to)
 		if (prandom_u32_state(rnd) % 4 == 0)
 			number = (1ULL << prandom_u32_state(rnd) % 64) - 1 +
 				 prandom_u32_state(rnd) % 3;
-		snprintf(to, BOOT_INPUT_MAX, pick(rnd, formats), pick(rnd, boot_prefixes),
-			 number, pick(rnd, boot_suffixes));
+		snprintf(to, BOOT_INPUT_MAX, formats[below(rnd, ARRAY_SIZE(formats))],
+			 boot_prefixes[below(rnd, ARRAY_SIZE(boot_prefixes))], number,
+			 boot_suffixes[below(rnd, ARRAY_SIZE(boot_suffixes))]);
 		break;
 	case 6:	/* noise */
 		len = prandom_u32_state(rnd) % 64;
@@ -1861,7 +1867,7 @@ static void __init make_input(struct rnd_state *rnd, char *to)
 		break;
 	case 7:	/* long */
 		len = 255 + prandom_u32_state(rnd) % (BOOT_INPUT_MAX - 255);
-		memset(to, pick(rnd, "A90\xff, "), len);
+		memset(to, fillers[below(rnd, sizeof(fillers))], len);
 		to[len] = '\0';
 		break;
 	}
