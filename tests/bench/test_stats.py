@@ -27,6 +27,14 @@ def test_ratio_of_medians() -> None:
     assert stats.ratio([1.0, 2.0, 9.0], [4.0, 4.0, 5.0]) == 0.5
     assert stats.ratio([], [1.0]) is None
     assert stats.ratio([1.0], [0.0, 0.0, 0.0]) is None
+    assert stats.ratio([0.0], [1.0]) == 0
+
+
+def test_no_ratio_of_differences_below_0() -> None:
+    """Memory that is less free afterwards, less what it was before, can be below 0 if next to none was used."""
+    assert stats.ratio([-0.2], [0.3]) is None and stats.ratio([0.2], [-0.3]) is None
+    five = [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert stats.interval(five, [-1.0, *five[1:]]) is None and stats.interval([-1.0, *five[1:]], five) is None
 
 
 def test_the_same_rounds_give_the_same_interval() -> None:

@@ -32,16 +32,17 @@ def summary(values: Sequence[float]) -> Summary:
 
 
 def ratio(values: Sequence[float], base: Sequence[float]) -> float | None:
-    """The median of ``values`` over that of ``base``; None where that says nothing."""
-    if not values or not base or not (below := float(np.median(base))):
+    """The median of ``values`` over that of ``base``; None where that says nothing, as of a difference below 0."""
+    if not values or not base:
         return None
-    return float(np.median(values)) / below
+    above, below = float(np.median(values)), float(np.median(base))
+    return above / below if above >= 0 and below > 0 else None
 
 
 def interval(values: Sequence[float], base: Sequence[float]) -> tuple[float, float] | None:
     """The 95 % confidence interval of ratio(): percentile bootstrap, both samples drawn anew.
 
-    None with fewer than ENOUGH rounds of either, or when a resampled base is 0.
+    None with fewer than ENOUGH rounds of either, or when a resampled median has no ratio.
     """
     if min(len(values), len(base)) < ENOUGH:
         return None
@@ -50,7 +51,7 @@ def interval(values: Sequence[float], base: Sequence[float]) -> tuple[float, flo
         np.median(random.choice(np.asarray(sample, float), (RESAMPLES, len(sample))), axis=1)
         for sample in (values, base)
     )
-    if not np.all(below):
+    if not np.all(below > 0) or not np.all(above >= 0):
         return None
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(above / below, (tail, 1 - tail))
