@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -219,14 +220,15 @@ def _spent(command: list[str]) -> float:
 def test_cost(ours: Path) -> None:
     """Less than 50 ms of CPU time, Python's start included, or four times that start on a slow machine.
 
-    The best of some tries, by the system's Python, as the package runs it: another may have much to import.
+    By the system's Python, as the package runs it: another may have much to import. Each try is compared with a
+    start right after it, which a busy machine makes as slow; the best of all starts may have had it to itself.
     """
     system = Path("/usr/bin/python3")
     python = [str(system)] if system.exists() else [sys.executable, "-S", "-E"]
     command = [*python, str(PROGRAM), "--root", str(ours), "status"]
     both = [(_spent(command), _spent([*python, "-c", ""])) for _ in range(10)]
-    spent, start = map(min, zip(*both, strict=True))
-    assert spent < max(0.05, 4 * start), both
+    least, times = min(spent for spent, _ in both), median(spent / start for spent, start in both)
+    assert least < 0.05 or times < 4, both
 
 
 def test_memory(ours: Path) -> None:
