@@ -221,7 +221,7 @@ def test_cost(ours: Path) -> None:
     """Less than 50 ms of CPU time, Python's start included, or four times that start on a slow machine.
 
     By the system's Python, as the package runs it: another may have much to import. Each try is compared with a
-    start right after it, which a busy machine makes as slow; the best of all starts may have had it to itself.
+    start right after it, which a busy machine slows down as much; the best of all starts may be of a quiet moment.
     """
     system = Path("/usr/bin/python3")
     python = [str(system)] if system.exists() else [sys.executable, "-S", "-E"]
