@@ -39,7 +39,7 @@ def light(workloads: Path) -> Program:
 def test_what_a_machine_recorded(
     machine: Machine, built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path
 ) -> None:
-    guest = spec(machine, built_kernel(machine.kernel, "um", "release"), MEM, "lz4", 300)
+    guest = spec(machine, built_kernel(machine.kernel, "um", "release"), MEM, "lz4", 900)
     zram = machine.setup == "zram"
     report = run_one(guest, work.program([light(workload_dir)], machine.name, zram), True)
     assert report.failure() is None, report.result.output
