@@ -19,7 +19,10 @@ STRESSORS = (
     "resources", "rmap", "shm", "shm-sysv", "stack", "stackmmap", "swap", "tlb-shootdown", "tmpfs",
     "userfaultfd", "vfork", "vm", "vm-addr", "vm-rw", "vm-segv", "vm-splice", "zero",
 )  # fmt: skip
-KNOWN: thirdparty.Known = {}  # why those fail that fail on mainline: nobody has looked yet
+KNOWN: thirdparty.Known = {
+    "ksm": (".", "stress-ng 0.15, Debian's, has no such stressor yet"),
+    "mlockmany": (".", 'stress-ng does not start what it calls pathological: "may hang or reboot the machine"'),
+}
 # Of each of two processes, for those that take a size. The guest has 256 MB.
 SIZES = {"vm": "160M", "mmap": "80M", "malloc": "80M", "memfd": "80M", "shm": "16M"}
 
