@@ -28,7 +28,7 @@ def test_swap_out_without_a_device(boot_guest: Boot) -> None:
     result = boot(
         boot_guest,
         """
-swapcheck -P 2 --mode anon,shm-memfd,fork --seconds 2 --size 72M --zero 10 --text 50 --random 0 \\
+swapcheck -P 2 --mode anon,shm-memfd,fork --size 72M --zero 10 --text 50 --random 0 \\
   --passes 1 --rewrite 20 --json > $RESULTS/out.json
 settle; left
 """,
