@@ -20,7 +20,7 @@ import pytest
 
 from vswaplab import paths, progress
 from vswaplab.bench import kernels, sources
-from vswaplab.build import kbuild, workloads
+from vswaplab.build import edited, kbuild, workloads
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError, VswapError
 from vswaplab.stress import tally
@@ -79,12 +79,14 @@ def kernel_of(config: pytest.Config, kernel: str, arch: str, flavour: str) -> tu
 def runs_elsewhere(item: pytest.Item, flavour: str) -> bool:
     """Whether it is an end-to-end test that asks for kernels which --on replaces, and for no others.
 
-    A test whose mark says checkers=True is about what debug kernels have: KUnit, or failing allocations.
+    A test whose mark says checkers=True is about what debug kernels have: KUnit, or failing allocations;
+    one with objects=True boots none.
     """
     marks = list(item.iter_markers("kernel"))
     wanted = bool(marks) and all(arch == "um" and asked in FLAVOURS for _, arch, asked in (m.args for m in marks))
     able = flavour == "debug" or not any(mark.kwargs.get("checkers") for mark in marks)
-    return wanted and able and "e2e" in item.path.parts
+    boots = not any(mark.kwargs.get("objects") for mark in marks)
+    return wanted and able and boots and "e2e" in item.path.parts
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -100,25 +102,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
-def wanted_kernels(items: list[pytest.Item]) -> list[tuple[str, str, str]]:
-    """The kernels that the tests which are going to run ask for, each once."""
-    found: dict[tuple[str, str, str], None] = {}
+def wanted_kernels(items: list[pytest.Item]) -> dict[tuple[str, str, str], bool]:
+    """The kernels that the tests which are going to run ask for; whether they are to be whole.
+
+    A mark with objects=True asks for what is compiled from edited files only.
+    """
+    found: dict[tuple[str, str, str], bool] = {}
     for item in items:
         if item.get_closest_marker("skip"):
             continue
         for mark in item.iter_markers("kernel"):
             kernel, arch, flavour = mark.args
-            found[kernel_of(item.config, kernel, arch, flavour)] = None
-    return list(found)
+            names = kernel_of(item.config, kernel, arch, flavour)
+            found[names] = found.get(names, False) or not mark.kwargs.get("objects")
+    return found
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.getoption("collectonly"):
         return
     try:
-        for names in wanted_kernels(session.items):
+        for (kernel, arch, flavour), whole in wanted_kernels(session.items).items():
             with progress.shown() as shown:
-                kbuild.build(*names, progress=shown)
+                if whole:
+                    kbuild.build(kernel, arch, flavour, progress=shown)
+                else:
+                    edited.objects(kernel, arch, shown)
     except VswapError as error:
         pytest.exit(f"{error}", returncode=error.exit_code)
     if session.config.getoption("build_only"):

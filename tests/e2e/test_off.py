@@ -21,6 +21,7 @@ KERNELS = [
 both = pytest.mark.parametrize(("kernel", "flavour"), KERNELS, ids=["off", "mainline"])
 
 
+@pytest.mark.long
 @pytest.mark.kernel("vswap-off", "um", "release")
 def test_compiled_out(boot_guest: Boot) -> None:
     """The tree without the option boots, shows none of it, and swaps to a device as ever."""

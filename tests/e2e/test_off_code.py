@@ -4,13 +4,9 @@
 ``./vswap codediff`` lists them, ``./vswap codediff FUNCTION`` shows how the code of one differs.
 """
 
-from collections.abc import Callable
-
 import pytest
 
-from vswaplab.build import disasm
-from vswaplab.build.kbuild import BuiltKernel
-from vswaplab.series import stored
+from vswaplab.build import disasm, edited
 
 REQUEST = "the allocator takes a request, which names the folio, instead of the folio"
 STATIC = "no longer static, so that it is not compiled into its callers"
@@ -68,12 +64,14 @@ ON_X86 = {  # what User-Mode Linux has not, or compiles otherwise
 }
 NOT_ON_X86 = {"__se_sys_swapon", "sys_swapon", "sg_assign_page", "swap_do_scheduled_discard", "zswap_decompress"}
 DIFFERS_X86 = {**ON_X86, **{name: why for name, why in DIFFERS.items() if name not in NOT_ON_X86}}
-KERNELS = ("vswap-off", "mainline")
 
 
 def kernels(arch: str) -> list[pytest.MarkDecorator]:
-    """The marks of a test that compares both."""
-    return [pytest.mark.kernel(name, arch, "release") for name in KERNELS]
+    """The marks of a test that compares both: of ours the objects do."""
+    return [
+        pytest.mark.kernel("mainline", arch, "release"),
+        pytest.mark.kernel("vswap-off", arch, "release", objects=True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,14 +81,8 @@ def kernels(arch: str) -> list[pytest.MarkDecorator]:
         pytest.param("x86_64", DIFFERS_X86, marks=[pytest.mark.long, *kernels("x86_64")]),
     ],
 )
-def test_code_is_mainlines(
-    built_kernel: Callable[[str, str, str], BuiltKernel], arch: str, reasons: dict[str, str]
-) -> None:
-    kernels = [built_kernel(kernel, arch, "release") for kernel in KERNELS]
-    if kernels[0].arch != arch:
-        pytest.skip(f"the test for {kernels[0].arch} is another one")  # by the option --on
-    ours, base = (kernel.dir for kernel in kernels)
-    names = disasm.edited_objects(stored.edited_names(stored.ours()), ours)
+def test_code_is_mainlines(arch: str, reasons: dict[str, str]) -> None:
+    names, ours, base = edited.objects("vswap-off", arch)
     assert len(names) > 5, names
     found = {item.function: item.source for item in disasm.differences(names, ours, base)}
     unexplained = sorted(f"{source}: {name}" for name, source in found.items() if name not in reasons)

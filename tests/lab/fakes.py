@@ -36,6 +36,9 @@ vmlinux bzImage: $(O)/mm/swap.o $(O)/mm/other.o
 	@echo 7.3.{point}$(LOCALVERSION) > $(O)/include/config/kernel.release
 	cat $^ > $(O)/$(if $(filter bzImage,$@),arch/x86/boot/bzImage,vmlinux)
 
+mm/%.o: $(O)/mm/%.o
+	@:
+
 $(O)/mm/%.o: mm/%.c
 	@mkdir -p $(O)/mm
 	@echo '  CC      mm/$*.o'

@@ -113,6 +113,36 @@ def objects(built: kbuild.BuiltKernel) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (built.dir / "mm").iterdir()}
 
 
+def test_some_objects_only() -> None:
+    """A kernel of which some objects were compiled is not taken for a whole one, nor made again when it is."""
+    log = Log()
+    found = kbuild.build_objects("vswap", "um", "release", ["mm/swap.o"], progress=log)
+    assert [path.name for path in (found / "mm").iterdir()] == ["swap.o"]
+    assert b"hook one" in (found / "mm/swap.o").read_bytes()
+    assert "compiling 1 files of vswap-um-release" in log.stages
+
+    built = kbuild.build("vswap", "um", "release")
+    assert built.dir == found and b"hook one" in built.image.read_bytes()
+    before = objects(built)
+    again = Log()
+    assert kbuild.build_objects("vswap", "um", "release", ["mm/swap.o"], progress=again) == found
+    assert again.stages == [] and objects(built) == before
+    assert kbuild.build("vswap", "um", "release", progress=again) == built and again.stages == []
+
+
+def test_objects_of_an_older_source(store: Store) -> None:
+    """They are compiled again, and the whole kernel of before is not taken for one of this source."""
+    built = kbuild.build("vswap", "um", "release")
+    patch = store.patches / fakes.HOOK
+    patch.write_text(patch.read_text().replace("hook one", "hook changed"))
+    found = kbuild.build_objects("vswap", "um", "release", ["mm/swap.o"])
+    assert b"hook changed" in (found / "mm/swap.o").read_bytes()
+    assert b"hook one" in built.image.read_bytes()
+    patch.write_text(patch.read_text().replace("hook changed", "hook one"))
+    log = Log()
+    assert kbuild.build("vswap", "um", "release", progress=log) == built and log.stages != []
+
+
 def test_an_edit_rebuilds_what_it_touches(store: Store) -> None:
     built = kbuild.build("vswap", "um", "release")
     before = objects(built)

@@ -106,6 +106,7 @@ class _Follower:
     """Takes the build's output line by line: into the log, the tail and the progress."""
 
     def __init__(self, log: Path, label: str, total: int, progress: Progress) -> None:
+        """``total`` is the number of files that are made, 0 if it is not known."""
         self._stream = log.open("w")
         self._label, self._total, self._progress = label, total, progress
         self.done = 0
@@ -116,7 +117,7 @@ class _Follower:
         self.tail.append(text)
         if _STEP.match(text):
             self.done += 1
-            self._progress.update(self._label, min(self.done, self._total), self._total)
+            self._progress.update(self._label, min(self.done, self._total or self.done), self._total)
 
     def close(self) -> None:
         self._stream.close()
@@ -128,15 +129,30 @@ class _Follower:
 
 
 def make(
-    tree: Path, out: Path, kernel: str, arch: str, *, jobs: int = 0, runner: Runner, progress: Progress
+    tree: Path,
+    out: Path,
+    kernel: str,
+    arch: str,
+    *,
+    objects: Sequence[str] = (),
+    jobs: int = 0,
+    runner: Runner,
+    progress: Progress,
 ) -> None:
-    """Run make for one kernel. Raises BuildError with the last error lines and the log's path."""
-    label = f"building {out.name}"
+    """Run make for one kernel, or for some of its objects.
+
+    Raises BuildError with the last error lines and the log's path.
+    """
+    label = f"compiling {len(objects)} files of {out.name}" if objects else f"building {out.name}"
     log = paths.cache_dir() / "log" / f"build-{out.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments, environment = ccache(tree)
-    argv = [*make_command(kernel, arch, out, jobs or os.cpu_count() or 1), *arguments, _TARGETS[arch][0]]
-    follower = _Follower(log, label, _steps(out, arch), progress)
+    argv = [
+        *make_command(kernel, arch, out, jobs or os.cpu_count() or 1),
+        *arguments,
+        *(objects or _TARGETS[arch][:1]),
+    ]
+    follower = _Follower(log, label, 0 if objects else _steps(out, arch), progress)
     follower.line(f"$ {quoted(argv)}")
     progress.update(label)
     try:
@@ -149,7 +165,7 @@ def make(
         lines = "\n  ".join(follower.errors())
         raise BuildError(f"{label} failed; the log is {log}; its last errors:\n  {lines}")
     # Only a whole build tells how many steps a whole build has.
-    if follower.done > _steps(out, arch) // 2:
+    if not objects and follower.done > _steps(out, arch) // 2:
         paths.write_file(out / ".vswap-steps", str(follower.done).encode())
 
 
@@ -172,6 +188,21 @@ def _stamp(built: BuiltKernel, identity: str) -> None:
     paths.write_file(built.dir / _STAMP, json.dumps({**fields, "identity": identity}).encode())
 
 
+def _identity(tree: Tree, parts: Sequence[Path], runner: Runner) -> str:
+    """A checksum of all that decides what comes out."""
+    text = "\0".join([_RECIPE, tree.identity, config.fragments_hash(parts), compiler(runner)])
+    return hashing.of_text(text)
+
+
+def _configured(
+    tree: Tree, out: Path, arch: str, parts: Sequence[Path], strict: bool, runner: Runner, progress: Progress
+) -> Path:
+    """Make ``out`` ready for make, under its lock: what it holds is no finished kernel from here on."""
+    (out / _STAMP).unlink(missing_ok=True)
+    progress.update(f"configuring {out.name}")
+    return config.configure(tree.path, out, arch, parts, strict=strict, runner=runner)
+
+
 def build_in(
     tree: Tree,
     kernel: str,
@@ -192,22 +223,46 @@ def build_in(
     progress = progress or Silent()
     out = tree.path / f"{kernel}-{arch}-{flavour}"
     parts = [*config.fragments(kernel, arch, flavour, paths.configs_dir()), *extra]
-    text = "\0".join([_RECIPE, tree.identity, config.fragments_hash(parts), compiler(runner)])
-    identity = hashing.of_text(text)
+    identity = _identity(tree, parts, runner)
     if known := _stamped(out, identity):
         return known
     out.mkdir(exist_ok=True)
     with paths.locked(out / ".lock"):
         if known := _stamped(out, identity):  # another process built it while this one waited
             return known
-        (out / _STAMP).unlink(missing_ok=True)
-        progress.update(f"configuring {out.name}")
-        dot_config = config.configure(tree.path, out, arch, parts, strict=strict, runner=runner)
+        dot_config = _configured(tree, out, arch, parts, strict, runner, progress)
         make(tree.path, out, kernel, arch, jobs=jobs, runner=runner, progress=progress)
         release = (out / "include/config/kernel.release").read_text().strip()
         built = BuiltKernel(kernel, arch, flavour, out / _TARGETS[arch][1], out, dot_config, release)
         _stamp(built, identity)
         return built
+
+
+def build_objects(
+    kernel: str,
+    arch: str,
+    flavour: str,
+    names: Sequence[str],
+    *,
+    runner: Runner = SYSTEM,
+    progress: Progress | None = None,
+) -> Path:
+    """Compile some objects of a kernel, as mm/zswap.o, and return the directory that they are in.
+
+    They are those of build(), and nothing is done if it has built the kernel from the same inputs.
+    Raises what build() raises.
+    """
+    check_names(kernel, arch, flavour)
+    progress = progress or Silent()
+    with prepared(lambda: source_tree(kernel, flavour, runner=runner, progress=progress)) as tree:
+        out = tree.path / f"{kernel}-{arch}-{flavour}"
+        parts = config.fragments(kernel, arch, flavour, paths.configs_dir())
+        out.mkdir(exist_ok=True)
+        with paths.locked(out / ".lock"):
+            if not _stamped(out, _identity(tree, parts, runner)):
+                _configured(tree, out, arch, parts, True, runner, progress)
+                make(tree.path, out, kernel, arch, objects=names, runner=runner, progress=progress)
+        return out
 
 
 def build(

@@ -5,10 +5,9 @@ import argparse
 import difflib
 from collections.abc import Iterable
 
-from vswaplab.build import config, disasm, kbuild
+from vswaplab.build import config, disasm, edited
 from vswaplab.build.disasm import Difference
 from vswaplab.progress import shown
-from vswaplab.series import stored
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +39,7 @@ def _diff(found: Difference, context: int) -> Iterable[str]:
 def main(args: argparse.Namespace) -> int:
     """Print a line for each function, or a diff. 1 if a function that was asked for does not differ."""
     with shown() as progress:
-        ours = kbuild.build(args.kernel, args.arch, "release", progress=progress).dir
-        base = kbuild.build("mainline", args.arch, "release", progress=progress).dir
-    found = disasm.differences(disasm.edited_objects(stored.edited_names(stored.ours()), ours), ours, base)
+        found = disasm.differences(*edited.objects(args.kernel, args.arch, progress))
     for item in found:
         if not args.function:
             print(f"{item.source}: {item.function}: {_described(item)}")
