@@ -167,6 +167,17 @@ def test_kernel_that_patches_its_code(config: str | None, cpus: int, threads: st
     assert argv[argv.index("-accel") + 1] == f"tcg,thread={threads}"
 
 
+@pytest.mark.parametrize(
+    ("config", "four"), [("CONFIG_KASAN=y\n", True), ("# CONFIG_KASAN is not set\n", False), (None, False)]
+)
+def test_page_tables_of_four_levels_for_kasan(config: str | None, four: bool, tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    if config is not None:
+        path.write_text(config)
+    argv = Qemu().launch(spec(kernel=replace(X86, config=path)), files(tmp_path)).argv
+    assert ("no5lvl" in argv[argv.index("-append") + 1].split()) == four
+
+
 def test_path_with_white_space(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="white space"):
         UserModeLinux().launch(spec(), files(tmp_path / "a b"))
