@@ -55,3 +55,13 @@ def test_all_cases_pass(
     sizes = re.findall(r"\d+ pages, page table (?:missing|there): failed (\d+) times", result.console)
     assert len(sizes) >= 6, result.console[-4000:]
     record_property(f"{tally.FIGURE}failures of growing", sum(map(int, sizes)))
+
+
+@pytest.mark.kernel("vswap", "um", "debug", checkers=True)
+def test_zswap_that_is_on_from_boot(boot_guest: Boot) -> None:
+    """A case turns zswap on and off, and leaves it as it was."""
+    arguments = ["kunit.autorun=1", "kunit.filter_glob=vswap_space.memory_out_of_reach", "zswap.enabled=1"]
+    result = boot_guest("true", extra_cmdline=arguments)
+    cases = ktap.parse(result.console, buildtree.source_tree("vswap").path)
+    found = [(case.name, case.status, case.message) for case in cases]
+    assert found == [("vswap_space.memory_out_of_reach", "pass", "")]

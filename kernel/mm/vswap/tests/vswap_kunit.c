@@ -1743,7 +1743,9 @@ static void enable_zswap(bool enable)
 static void memory_out_of_reach(struct kunit *test)
 {
 	struct folio *folio = new_folio(test, 0);
+	bool enabled = zswap_is_enabled();
 
+	enable_zswap(false);
 	kunit_deactivate_static_stub(test, vswap_wanted);
 	kunit_activate_static_stub(test, vswap_can_name_memory, cannot_name_memory);
 	/* A device has room. */
@@ -1754,7 +1756,8 @@ static void memory_out_of_reach(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, vswap_wanted(folio));
 	kunit_deactivate_static_stub(test, vswap_can_name_memory);
 	KUNIT_EXPECT_TRUE(test, vswap_wanted(folio));
-	enable_zswap(false);
+	enable_zswap(enabled);
+	KUNIT_EXPECT_EQ(test, zswap_is_enabled(), enabled);
 	atomic_long_dec(&nr_swap_pages);
 }
 
