@@ -26,17 +26,17 @@ def rows() -> list[tuple[list[str], str, list[str]]]:
 
 
 def result(report: str, row: list[str]) -> dict[str, Any]:
-    """The row of a report: [against,] suite, set-up with its compressor if there are several, metric."""
+    """The row of a report: [against,] suite, set-up with what tells several apart, metric."""
     content = json.loads((DOCS / report).read_text())
     against = row[0] == "against"
     words = row[1:] if against else row
-    suite, (setup, *compressor), metric = words[0], words[1].split(), ", ".join(words[2:])
+    suite, (setup, _, option), metric = words[0], words[1].partition(" "), ", ".join(words[2:])
     found = [
         line
         for line in (content["against"]["results"] if against else content["results"])
         if (line["suite"], line["metric"]) == (suite, metric)
         and line["setup"].split(",")[0] == setup
-        and {*compressor} <= {*line["setup"].split(", ")}
+        and (not option or option in line["setup"].split(", "))
         and (not against or line["setup"].endswith(" on vswap"))
     ]
     assert len(found) == 1, f"{report}: {len(found)} rows {row}"

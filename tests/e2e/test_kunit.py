@@ -36,9 +36,7 @@ SKIPPED = {"um": {"vswap_space.shmem_folio_of_former_entries"}, "x86_64": set[st
 
 
 @pytest.mark.parametrize("arch", ARCHES)
-def test_all_cases_pass(
-    boot_guest: Boot, record_property: Callable[[str, object], None], arch: str
-) -> None:
+def test_all_cases_pass(boot_guest: Boot, record_property: Callable[[str, object], None], arch: str) -> None:
     arguments = ["kunit.autorun=1", "kunit.filter_glob=vswap*", "transparent_hugepage_shmem=always"]
     result = boot_guest("true", arch=arch, cpus=2, extra_cmdline=arguments, timeout=900.0)
     cases = ktap.parse(result.console, buildtree.source_tree("vswap").path)
