@@ -267,6 +267,18 @@ def test_a_class_shows_its_records(tmp_path: Path) -> None:
     assert "| 80.0 % | 4-5 | 32 bits only |" in text and "| 90.0 % | 9 | not given |" in text
     assert "## Other runs of tests" in text and "| `-k bytes tests/e2e` |" in text  # it is not the whole suite
     assert "**22,000 pages verified**, 2,000 of them by trials" in text
+    assert "Failed, `tests/e2e` on x86_64-release: cause not known." in text
+    assert "kernel as it is" not in text and "**0123456789ab**" not in text
+
+
+def test_the_kernel_as_it_is(tmp_path: Path) -> None:
+    """What older kernels have is not taken for it."""
+    records_of_each_kind(tmp_path)
+    text = page.page(tmp_path, "0123456789ab")
+    assert "`0123456789ab`, **bold** below: 2,000 pages verified by trials, in 2 guests and" in text
+    assert "0 of them with a problem; 20,000 by tests." in text and "| **0123456789ab** |" in text
+    other = page.page(tmp_path, "ba9876543210")
+    assert "0 of them with a problem; 0 by tests." in other and "**0123456789ab**" not in other
 
 
 def test_reasons_of_lines_that_all_run(tmp_path: Path) -> None:
@@ -302,8 +314,12 @@ def test_runs_of_a_class() -> None:
 
 @pytest.mark.parametrize(
     ("ours", "good"),
-    [((95.0, 105.0, 9.0), True),
-     ((89.0, 90.0, 9.0), False), ((100.0, 111.0, 9.0), False), ((None, 1.0, 9.0), False)],
+    [
+        ((95.0, 105.0, 9.0), True),
+        ((89.0, 90.0, 9.0), False),
+        ((100.0, 111.0, 9.0), False),
+        ((None, 1.0, 9.0), False),
+    ],
 )
 def test_within_ten_percent(ours: Figures, good: bool) -> None:
     assert Beside("zswap", "zeroes", (100.0, 100.0, 100.0), ours).good is good

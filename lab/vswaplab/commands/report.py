@@ -35,7 +35,7 @@ def _write_reliability() -> None:
     """Write the page if it differs from the records."""
     root = paths.repo_root()
     if reliability.outdated(root):
-        paths.write_file(root / reliability.PAGE, reliability.page(root).encode())
+        paths.write_file(root / reliability.PAGE, reliability.written(root).encode())
         print(f"{reliability.PAGE} written")
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import jinja2
 
+from vswaplab.bench import sources
 from vswaplab.coverage.lines import Covered
 from vswaplab.errors import UsageError
 from vswaplab.stress import isolation, outcomes, tally
@@ -142,8 +143,16 @@ def records(root: Path) -> list[Record]:
     return [record for path in sorted((root / RECORDS).glob("*.json")) for record in read(path)]
 
 
-def page(root: Path) -> str:
-    """The page. Raises UsageError for a record of a trial that there is not, or a file that is none."""
+def written(root: Path) -> str:
+    """The page, of records of this and other kernels. Raises what page() raises."""
+    return page(root, sources.of_lab("vswap")[:12])
+
+
+def page(root: Path, current: str = "") -> str:
+    """The page; ``current`` is the kernel as it is.
+
+    Raises UsageError for a record of a trial that there is not, or a file that is none.
+    """
     found = records(root)
     unknown = {record.trial for record in found if by_name(record.trial) is None}
     if unknown:
@@ -161,6 +170,9 @@ def page(root: Path) -> str:
     return environment.get_template("reliability.md").render(
         command=COMMAND,
         total=_line("all", "", found),
+        current=current,
+        today=_line(current, "", [record for record in found if record.kernel == current]),
+        today_tests=sum(run.pages for run in runs if run.kernel == current),
         pages=sum(record.checks for record in found) + sum(run.pages for run in runs),
         sections=[_section(one, runs, found, special, defects) for one in CLASSES],
         other_runs=[
@@ -200,4 +212,4 @@ def _coverage(root: Path) -> dict[str, Any] | None:
 def outdated(root: Path) -> bool:
     """Whether the page is not what the records say."""
     path = root / PAGE
-    return not path.is_file() or path.read_text() != page(root)
+    return not path.is_file() or path.read_text() != written(root)

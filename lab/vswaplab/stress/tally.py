@@ -19,7 +19,8 @@ class Tally:
     ``tests`` says which, as pytest was told. ``machine`` is what they booted: "x86_64-release", or "as marked",
     when each booted the kernel it asks for. ``pages`` is the number of page verifications of swapcheck in
     the guests. ``lost`` are the names of tests that failed, ``seconds`` is the time of all. ``kernel`` is the
-    checksum of the sources. ``figures`` is what else the tests counted, by name.
+    checksum of the sources. ``figures`` is what else the tests counted, by name. ``cause`` is what was found to
+    be behind failures, written by hand; empty if not known.
     """
 
     tests: str
@@ -32,6 +33,7 @@ class Tally:
     kernel: str
     date: str
     figures: Mapping[str, int] = field(default_factory=dict)
+    cause: str = ""
 
     @property
     def files(self) -> set[str]:
