@@ -38,6 +38,8 @@ OTHERS = {
     "echo 50 | sudo tee /sys/module/zswap/parameters/max_pool_percent": ROOT,
     "echo Y | sudo tee /sys/module/zswap/parameters/enabled": ROOT,
     "sudo apt install ./build-deb/vswap-tools_0.1.0_all.deb": ROOT + "; tests/packages installs it",
+    "sudo apt install ./build-deb/linux-image-*-vswap_*_amd64.deb": ROOT + "; tests/packages installs it",
+    "sudo reboot": ROOT,
     "git clone REPOSITORY vswap && cd vswap": "the reader has done it",
     "git commit --fixup=COMMIT && git rebase -i --autosquash base": TREE,
     "git commit --fixup=COMMIT": TREE,
