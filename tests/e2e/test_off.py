@@ -21,16 +21,21 @@ KERNELS = [
 both = pytest.mark.parametrize(("kernel", "flavour"), KERNELS, ids=["off", "mainline"])
 
 
-@pytest.mark.long
-@pytest.mark.kernel("vswap-off", "um", "release")
-def test_compiled_out(boot_guest: Boot) -> None:
+@pytest.mark.parametrize(
+    "flavour",
+    [
+        pytest.param("debug", marks=pytest.mark.kernel("vswap-off", "um", "debug")),
+        pytest.param("release", marks=[pytest.mark.kernel("vswap-off", "um", "release"), pytest.mark.long]),
+    ],
+)
+def test_compiled_out(boot_guest: Boot, flavour: str) -> None:
     """The tree without the option boots, shows none of it, and swaps to a device as ever."""
     text = """
 [ -e $V ]; echo $? > $RESULTS/sysfs
 grep -c vswap /proc/vmstat > $RESULTS/vmstat
 swapcheck --size 24M --pageout --passes 1 --json > $RESULTS/out.json
 """
-    result = boot_guest(text, kernel="vswap-off", flavour="release", swap="file:128M", mode="auto")
+    result = boot_guest(text, kernel="vswap-off", flavour=flavour, swap="file:128M", mode="auto")
     assert result.files["sysfs"].strip() == "1" and result.files["vmstat"].strip() == "0"
     assert answer(result, "out.json")["verified"] is True
     assert result.device_slots_peak > 1000

@@ -314,12 +314,8 @@ def test_runs_of_a_class() -> None:
 
 @pytest.mark.parametrize(
     ("ours", "good"),
-    [
-        ((95.0, 105.0, 9.0), True),
-        ((89.0, 90.0, 9.0), False),
-        ((100.0, 111.0, 9.0), False),
-        ((None, 1.0, 9.0), False),
-    ],
+    [((95.0, 105.0, 9.0), True),
+     ((89.0, 90.0, 9.0), False), ((100.0, 111.0, 9.0), False), ((None, 1.0, 9.0), False)],
 )
 def test_within_ten_percent(ours: Figures, good: bool) -> None:
     assert Beside("zswap", "zeroes", (100.0, 100.0, 100.0), ours).good is good
