@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, checked_mode, fields, nothing_is_left, number
+from tests.e2e.common import HELD, MIB, Boot, answer, checked_mode, fields, nothing_is_left, number
 from tests.e2e.test_modes import MODES
 from vswaplab.guest import GuestResult
 
@@ -179,6 +179,38 @@ finish; left
     assert number(result, "code") != 0 and "memory" in result.files["err"]
     assert "/dev/" in result.files["swaps"] and result.oom_kills == []
     assert nothing_is_left(result)
+
+
+TO_ANOTHER = (
+    HELD
+    + """
+dev=$(device); echo N > $Z/enabled
+group a
+start noise a --size 48M --random 100 --pageout
+start text a --size 60M --pageout
+echo 200M 2> /dev/null > $CG/a/memory.reclaim  # the swap cache
+mkswap $(scratch) > /dev/null; swapon $(scratch); echo Y > $Z/enabled
+group hog; echo 0 > $CG/hog/memory.swap.max
+start hog hog --size $(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) - 40960))K --random 100 --passes 1
+used > $RESULTS/before
+swapoff $dev; echo $? > $RESULTS/code; verify > $RESULTS/verify; used > $RESULTS/after
+for name in hog noise text; do finish $name; done
+"""
+)
+
+
+def test_swapoff_to_another_device(boot_guest: Boot) -> None:
+    """What does not compress and does not fit in memory goes there, in part as long as the first is nearly full."""
+    result = boot_guest(
+        TO_ANOTHER, mem_bytes=200 * MIB, swap="file:128M", scratch=64 * MIB, mode="always", pool_percent=20
+    )
+    for name in ("hog", "noise", "text"):
+        assert answer(result, f"{name}.json")["verified"] is True
+    # In use on the first is more than is free on the other until a good part has been moved.
+    assert number(result, "before") > 100 * 1024
+    assert number(result, "code") == 0 and number(result, "verify") == 0
+    assert 40 * 1024 < number(result, "after") <= 64 * 1024
+    assert result.oom_kills == []
 
 
 # The same is to be seen without virtual swap.

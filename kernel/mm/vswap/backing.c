@@ -324,7 +324,7 @@ bool __vswap_get_slots(struct folio *folio)
 	if (tags & BIT(VSWAP_SLOT))
 		missing = vswap_nr_missing(folio);
 	/* Without room a charge would just be seen in memory.swap.peak. */
-	if (get_nr_swap_pages() < (long)missing) {
+	if (vswap_device_room() < (long)missing) {
 		vswap_memcg_no_slots(folio);
 		goto none;
 	}

@@ -123,7 +123,8 @@ static inline size_t vswap_table_bytes(void)
 
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
-long vswap_slots_left(struct mem_cgroup *memcg);
+extern unsigned long vswap_leaving;
+long vswap_device_room(void);
 
 /* space.c */
 int vswap_space_init(work_func_t grow_work);
@@ -181,6 +182,7 @@ void vswap_zswap_free(const unsigned long *words, unsigned int nr,
 		      struct mem_cgroup *memcg);
 
 /* memcg.c */
+long vswap_slots_left(struct mem_cgroup *memcg);
 
 /* Each cluster remembers, of one in 32, whose data it has had. */
 static inline u32 vswap_owner_bit(unsigned short id)

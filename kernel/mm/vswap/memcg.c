@@ -949,6 +949,17 @@ unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 	return max(atomic_long_read(&memcg->vswap.tables), 0L) >> PAGE_SHIFT;
 }
 
+/* How many of @nr slots of devices may a group take, within its limits? */
+static long vswap_within_limits(struct mem_cgroup *memcg, long nr)
+{
+	if (!memcg || do_memsw_account())
+		return nr;
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
+		nr = min_t(long, nr, READ_ONCE(memcg->swap.max) -
+				     page_counter_read(&memcg->swap));
+	return nr;
+}
+
 #else /* !CONFIG_MEMCG */
 
 static struct vswap_group vswap_everybody;
@@ -969,4 +980,31 @@ void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 	atomic_long_sub(nr, &vswap_everybody.zswapped);
 }
 
+static long vswap_within_limits(struct mem_cgroup *memcg, long nr)
+{
+	return nr;
+}
+
 #endif /* CONFIG_MEMCG */
+
+/**
+ * vswap_slots_left - how many slots of devices may a group take?
+ * @memcg: the group; NULL: any
+ *
+ * Return: the number of slots, 0 or less if there are none.
+ */
+long vswap_slots_left(struct mem_cgroup *memcg)
+{
+	return vswap_within_limits(memcg, vswap_device_room());
+}
+
+/*
+ * See vswap_may_write_back(). If there are only entries of devices, which have
+ * their place there, writeback does not need room for more.
+ */
+bool __vswap_may_write_back(struct mem_cgroup *memcg)
+{
+	if (!READ_ONCE(total_swap_pages))
+		return false;
+	return READ_ONCE(vswap_mode) == VSWAP_NEVER || vswap_slots_left(memcg) > 0;
+}

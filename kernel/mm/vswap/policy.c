@@ -326,7 +326,7 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
-	if (get_nr_swap_pages() > 0)
+	if (vswap_device_room() > 0)
 		wanted = vswap_is_used_for(memcg);
 	else
 		wanted = vswap_is_used_for_zswap() &&

@@ -2,13 +2,14 @@
 /*
  * Virtual swap: the state that every layer reads.
  *
- * Which device is the virtual one, whether it was ever used, the mode, and how
- * many priorities the other devices have. space.c sets the device, policy.c the
- * rest.
+ * Which device is the virtual one, whether it was ever used, the mode, how many
+ * priorities the other devices have, and how many free slots. space.c sets the
+ * device, swapoff.c what is being removed, policy.c the rest.
  */
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/jump_label.h>
-#include <linux/memcontrol.h>
 #include <linux/swap.h>
 
 #include "internal.h"
@@ -36,24 +37,25 @@ DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
 /* Set when the branches have been patched. */
 bool vswap_ready;
 
-/**
- * vswap_slots_left - how many slots of devices may a group take?
- * @memcg: the group; NULL: any
- *
- * Return: the number of slots, 0 or less if there are none.
- */
-long vswap_slots_left(struct mem_cgroup *memcg)
-{
-	return memcg ? mem_cgroup_get_nr_swap_pages(memcg) : get_nr_swap_pages();
-}
+/* Devices that are being removed, by their types */
+unsigned long vswap_leaving;
 
-/*
- * See vswap_may_write_back(). If there are only entries of devices, which have
- * their place there, writeback does not need room for more.
+/**
+ * vswap_device_room - how many slots of devices are free?
+ *
+ * When a device is to be removed, all its pages are taken off the number of free
+ * slots, and those in use, which are moved elsewhere, have been before.
+ *
+ * Return: their number, 0 or less if there are none.
  */
-bool __vswap_may_write_back(struct mem_cgroup *memcg)
+long vswap_device_room(void)
 {
-	if (!READ_ONCE(total_swap_pages))
-		return false;
-	return READ_ONCE(vswap_mode) == VSWAP_NEVER || vswap_slots_left(memcg) > 0;
+	unsigned long leaving = READ_ONCE(vswap_leaving);
+	long room = get_nr_swap_pages();
+	unsigned int type;
+
+	BUILD_BUG_ON(MAX_SWAPFILES > BITS_PER_LONG);
+	for_each_set_bit(type, &leaving, MAX_SWAPFILES)
+		room += swap_usage_in_pages(swap_info[type]);
+	return room;
 }

@@ -268,8 +268,7 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
 {
 	long used = swap_usage_in_pages(si);
 	long nr = min_t(long, used, vswap_counted(VSWAP_NR_PHYSICAL));
-	/* All pages of the device were subtracted, those in use twice. */
-	long room = get_nr_swap_pages() + used + si_mem_available();
+	long room = vswap_device_room() + si_mem_available();
 
 	/* That depends on the data; it is found out on the way. */
 	if (zswap_is_enabled())
@@ -289,13 +288,14 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
 int __vswap_evacuate(struct swap_info_struct *si)
 {
 	struct vswap_batch *batch;
-	long met;
+	long met = -ENOMEM;
 
+	set_bit(si->type, &vswap_leaving);
 	if (!vswap_fits_elsewhere(si))
-		return -ENOMEM;
+		goto out;
 	batch = kzalloc_obj(*batch, GFP_KERNEL);
 	if (!batch)
-		return -ENOMEM;
+		goto out;
 
 	do {
 		met = vswap_wait_for_flights(si->type);
@@ -307,5 +307,7 @@ int __vswap_evacuate(struct swap_info_struct *si)
 	if (met == -ERESTARTSYS)
 		met = -EINTR;
 	kfree(batch);
+out:
+	clear_bit(si->type, &vswap_leaving);
 	return met;
 }

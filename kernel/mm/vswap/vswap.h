@@ -90,7 +90,6 @@ static inline swp_entry_t vswap_rmap_entry(unsigned long swp_tb)
 
 extern bool vswap_ready;
 extern unsigned int vswap_nr_tiers, vswap_min_tiers;
-bool __vswap_may_write_back(struct mem_cgroup *memcg);
 
 /* policy.c: what uses virtual slots, and is there room behind them */
 bool __vswap_prepare_alloc(struct folio *folio);
@@ -143,12 +142,6 @@ static inline bool vswap_can_swap(struct mem_cgroup *memcg, bool flush)
 static inline bool vswap_can_swap_folio(struct folio *folio)
 {
 	return !vswap_never_used() && __vswap_can_swap_folio(folio);
-}
-
-/* Is there room on a device for data of @memcg (NULL: any) that zswap has? */
-static inline bool vswap_may_write_back(struct mem_cgroup *memcg)
-{
-	return vswap_never_used() || __vswap_may_write_back(memcg);
 }
 
 /* What OVERCOMMIT_GUESS may count on besides RAM and devices, in pages. */
@@ -229,6 +222,14 @@ static inline gfp_t vswap_gfp_nowarn(void)
 }
 
 /* memcg.c: charges and limits */
+bool __vswap_may_write_back(struct mem_cgroup *memcg);
+
+/* Is there room on a device for data of @memcg (NULL: any) that zswap has? */
+static inline bool vswap_may_write_back(struct mem_cgroup *memcg)
+{
+	return vswap_never_used() || __vswap_may_write_back(memcg);
+}
+
 #if defined(CONFIG_VSWAP) && defined(CONFIG_MEMCG)
 void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
 		     unsigned int nr);

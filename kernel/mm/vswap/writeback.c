@@ -387,7 +387,7 @@ int vswap_writeback(unsigned long word, swp_entry_t virt)
 	int err;
 
 	/* Without room a charge would just be seen in memory.swap.peak. */
-	if (get_nr_swap_pages() <= 0)
+	if (vswap_device_room() <= 0)
 		return -EAGAIN;
 	flight = vswap_take_flight();
 	if (!flight)
