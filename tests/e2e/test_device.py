@@ -200,7 +200,7 @@ for name in hog noise text; do finish $name; done
 
 
 def test_swapoff_to_another_device(boot_guest: Boot) -> None:
-    """What does not compress and does not fit in memory goes there, in part as long as the first is nearly full."""
+    """What neither compresses nor fits in memory goes there, also while the first is nearly full."""
     result = boot_guest(
         TO_ANOTHER, mem_bytes=200 * MIB, swap="file:128M", scratch=64 * MIB, mode="always", pool_percent=20
     )
