@@ -124,6 +124,7 @@ static inline size_t vswap_table_bytes(void)
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
 extern unsigned long vswap_leaving;
+long vswap_hidden_room(void);
 long vswap_device_room(void);
 
 /* space.c */

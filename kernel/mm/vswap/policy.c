@@ -135,7 +135,9 @@ static bool vswap_nofs;
  */
 void vswap_devices_changed(struct plist_head *devices)
 {
+	static unsigned long seen;
 	struct swap_info_struct *si;
+	unsigned long types = 0;
 	unsigned int tiers = 0;
 	bool nofs = false;
 	int prio = 0;
@@ -144,9 +146,12 @@ void vswap_devices_changed(struct plist_head *devices)
 		if (!tiers || si->list.prio != prio)
 			tiers++;
 		prio = si->list.prio;
+		types |= BIT(si->type);
 		nofs |= si->ops->flags & SWAP_OPS_F_REQUIRE_NOFS;
 	}
 	WRITE_ONCE(vswap_nr_tiers, tiers);
+	seen |= types;
+	WRITE_ONCE(vswap_leaving, seen & ~types);
 	vswap_limits_changed();
 	if (nofs)
 		WRITE_ONCE(vswap_nofs, true);
@@ -255,13 +260,22 @@ static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
 	       vswap_memcg_has_room(memcg, flush);
 }
 
+/* Have devices room for @memcg that reclaim does not see because of swapoff? */
+static bool vswap_room_is_hidden(struct mem_cgroup *memcg)
+{
+	return READ_ONCE(vswap_mode) != VSWAP_NEVER && vswap_hidden_room() &&
+	       vswap_slots_left(memcg) > 0;
+}
+
 /*
- * See vswap_can_swap(). Reclaim asks this if devices have no room. The answer
- * is no if the pool is full, at a limit, or if nothing is left that compresses:
- * reclaim would try for ever.
+ * See vswap_can_swap(). Reclaim asks this if devices have no room, as far as it
+ * knows. The answer is no if the pool is full, at a limit, or if nothing is left
+ * that compresses: reclaim would try for ever.
  */
 bool __vswap_can_swap(struct mem_cgroup *memcg, bool flush)
 {
+	if (vswap_room_is_hidden(memcg))
+		return true;
 	return vswap_is_used_for_zswap() && vswap_memcg_allows(memcg) &&
 	       vswap_has_room(memcg, flush) && !vswap_nothing_left(memcg);
 }

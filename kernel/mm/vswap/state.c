@@ -4,7 +4,7 @@
  *
  * Which device is the virtual one, whether it was ever used, the mode, how many
  * priorities the other devices have, and how many free slots. space.c sets the
- * device, swapoff.c what is being removed, policy.c the rest.
+ * device, policy.c the rest.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -37,25 +37,35 @@ DEFINE_STATIC_KEY_FALSE(vswap_ever_used);
 /* Set when the branches have been patched. */
 bool vswap_ready;
 
-/* Devices that are being removed, by their types */
+/* Devices that are being removed, by their types; or gone, with nothing in use */
 unsigned long vswap_leaving;
 
 /**
- * vswap_device_room - how many slots of devices are free?
+ * vswap_hidden_room - by how much is the number of free slots too small?
  *
- * When a device is to be removed, all its pages are taken off the number of free
- * slots, and those in use, which are moved elsewhere, have been before.
+ * When a device is to be removed, all its pages are taken off that number, and
+ * those in use, which are moved elsewhere, have been before.
+ *
+ * Return: how many slots are in use on such devices.
+ */
+long vswap_hidden_room(void)
+{
+	unsigned long leaving = READ_ONCE(vswap_leaving);
+	unsigned int type;
+	long hidden = 0;
+
+	BUILD_BUG_ON(MAX_SWAPFILES > BITS_PER_LONG);
+	for_each_set_bit(type, &leaving, MAX_SWAPFILES)
+		hidden += swap_usage_in_pages(swap_info[type]);
+	return hidden;
+}
+
+/**
+ * vswap_device_room - how many slots of devices are free?
  *
  * Return: their number, 0 or less if there are none.
  */
 long vswap_device_room(void)
 {
-	unsigned long leaving = READ_ONCE(vswap_leaving);
-	long room = get_nr_swap_pages();
-	unsigned int type;
-
-	BUILD_BUG_ON(MAX_SWAPFILES > BITS_PER_LONG);
-	for_each_set_bit(type, &leaving, MAX_SWAPFILES)
-		room += swap_usage_in_pages(swap_info[type]);
-	return room;
+	return get_nr_swap_pages() + vswap_hidden_room();
 }

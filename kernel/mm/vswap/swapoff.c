@@ -268,7 +268,11 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
 {
 	long used = swap_usage_in_pages(si);
 	long nr = min_t(long, used, vswap_counted(VSWAP_NR_PHYSICAL));
-	long room = vswap_device_room() + si_mem_available();
+	/*
+	 * All pages of the device were subtracted, those in use twice. What other
+	 * devices that are being removed need is not free for this one.
+	 */
+	long room = get_nr_swap_pages() + used + si_mem_available();
 
 	/* That depends on the data; it is found out on the way. */
 	if (zswap_is_enabled())
@@ -288,14 +292,13 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
 int __vswap_evacuate(struct swap_info_struct *si)
 {
 	struct vswap_batch *batch;
-	long met = -ENOMEM;
+	long met;
 
-	set_bit(si->type, &vswap_leaving);
 	if (!vswap_fits_elsewhere(si))
-		goto out;
+		return -ENOMEM;
 	batch = kzalloc_obj(*batch, GFP_KERNEL);
 	if (!batch)
-		goto out;
+		return -ENOMEM;
 
 	do {
 		met = vswap_wait_for_flights(si->type);
@@ -307,7 +310,5 @@ int __vswap_evacuate(struct swap_info_struct *si)
 	if (met == -ERESTARTSYS)
 		met = -EINTR;
 	kfree(batch);
-out:
-	clear_bit(si->type, &vswap_leaving);
 	return met;
 }

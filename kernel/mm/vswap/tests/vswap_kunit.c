@@ -1761,9 +1761,54 @@ static void memory_out_of_reach(struct kunit *test)
 	atomic_long_dec(&nr_swap_pages);
 }
 
+/*
+ * Device P has 1000 slots, all in use, and is being removed; device Q has 300
+ * free ones. The total says that there is no room, which reclaim believes.
+ */
+static void room_during_swapoff(struct kunit *test)
+{
+	struct swap_info_struct *si = kunit_kzalloc(test, sizeof(*si), GFP_KERNEL);
+	unsigned long leaving = vswap_leaving;
+	long room = vswap_device_room();
+	enum vswap_mode mode = vswap_mode;
+	unsigned int type = MAX_SWAPFILES - 1;
+	bool enabled = zswap_is_enabled();
+
+	KUNIT_ASSERT_NOT_NULL(test, si);
+	if (room || READ_ONCE(swap_info[type]))
+		kunit_skip(test, "there are devices");
+
+	/* Nothing but the devices takes data. */
+	enable_zswap(false);
+	atomic_long_set(&si->inuse_pages, 1000);
+	WRITE_ONCE(swap_info[type], si);
+	atomic_long_add(300 - 1000, &nr_swap_pages);
+	KUNIT_EXPECT_EQ(test, vswap_device_room(), 300 - 1000);
+	KUNIT_EXPECT_FALSE(test, vswap_can_swap(NULL, false));
+
+	WRITE_ONCE(vswap_leaving, leaving | BIT(type));
+	KUNIT_EXPECT_EQ(test, vswap_hidden_room(), 1000);
+	KUNIT_EXPECT_EQ(test, vswap_device_room(), 300);
+	KUNIT_EXPECT_TRUE(test, vswap_can_swap(NULL, false));
+	vswap_set_mode(VSWAP_NEVER);
+	KUNIT_EXPECT_FALSE(test, vswap_can_swap(NULL, false));
+	vswap_set_mode(mode);
+
+	/* All has been moved, and Q is full. */
+	atomic_long_set(&si->inuse_pages, 0);
+	atomic_long_add(1000 - 300, &nr_swap_pages);
+	KUNIT_EXPECT_EQ(test, vswap_device_room(), 0);
+	KUNIT_EXPECT_FALSE(test, vswap_can_swap(NULL, false));
+
+	WRITE_ONCE(vswap_leaving, leaving);
+	WRITE_ONCE(swap_info[type], NULL);
+	enable_zswap(enabled);
+}
+
 static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(policy_is_asked_for_many),
 	KUNIT_CASE(memory_out_of_reach),
+	KUNIT_CASE(room_during_swapoff),
 	KUNIT_CASE(alloc_every_order),
 	KUNIT_CASE(no_slot_before_all_is_ready),
 	KUNIT_CASE(zero_slot),
