@@ -124,8 +124,23 @@ static inline size_t vswap_table_bytes(void)
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
 extern unsigned long vswap_leaving;
-long vswap_hidden_room(void);
-long vswap_device_room(void);
+long __vswap_hidden_room(void);
+
+/*
+ * By how many slots is the number of those that are free too small? When a device
+ * is to be removed, all its pages are taken off that number, and those in use,
+ * which are moved elsewhere, have been before.
+ */
+static inline long vswap_hidden_room(void)
+{
+	return unlikely(READ_ONCE(vswap_leaving)) ? __vswap_hidden_room() : 0;
+}
+
+/* How many slots of devices are free? 0 or less if none are. */
+static inline long vswap_device_room(void)
+{
+	return get_nr_swap_pages() + vswap_hidden_room();
+}
 
 /* space.c */
 int vswap_space_init(work_func_t grow_work);

@@ -40,15 +40,8 @@ bool vswap_ready;
 /* Devices that are being removed, by their types; or gone, with nothing in use */
 unsigned long vswap_leaving;
 
-/**
- * vswap_hidden_room - by how much is the number of free slots too small?
- *
- * When a device is to be removed, all its pages are taken off that number, and
- * those in use, which are moved elsewhere, have been before.
- *
- * Return: how many slots are in use on such devices.
- */
-long vswap_hidden_room(void)
+/* See vswap_hidden_room(). */
+long __vswap_hidden_room(void)
 {
 	unsigned long leaving = READ_ONCE(vswap_leaving);
 	unsigned int type;
@@ -58,14 +51,4 @@ long vswap_hidden_room(void)
 	for_each_set_bit(type, &leaving, MAX_SWAPFILES)
 		hidden += swap_usage_in_pages(swap_info[type]);
 	return hidden;
-}
-
-/**
- * vswap_device_room - how many slots of devices are free?
- *
- * Return: their number, 0 or less if there are none.
- */
-long vswap_device_room(void)
-{
-	return get_nr_swap_pages() + vswap_hidden_room();
 }
