@@ -199,8 +199,10 @@ for name in hog noise text; do finish $name; done
 )
 
 
-def test_swapoff_to_another_device(boot_guest: Boot) -> None:
+def test_swapoff_to_another_device(boot_guest: Boot, pytestconfig: pytest.Config) -> None:
     """What neither compresses nor fits in memory goes there, also while the first is nearly full."""
+    if pytestconfig.getoption("--on") == ("x86_64", "debug"):
+        pytest.skip("programs come over 9p, which with the checkers on needs the memory that is left")
     result = boot_guest(
         TO_ANOTHER, mem_bytes=200 * MIB, swap="file:128M", scratch=64 * MIB, mode="always", pool_percent=20
     )
@@ -209,7 +211,8 @@ def test_swapoff_to_another_device(boot_guest: Boot) -> None:
     # In use on the first is more than is free on the other until a good part has been moved.
     assert number(result, "before") > 100 * 1024
     assert number(result, "code") == 0 and number(result, "verify") == 0
-    assert 40 * 1024 < number(result, "after") <= 64 * 1024
+    # 48 MB of noise and a third of 60 MB of text do not fit into 40 MB: 28 MB go there, a quarter of all.
+    assert number(result, "before") // 4 < number(result, "after") <= 64 * 1024
     assert result.oom_kills == []
 
 
