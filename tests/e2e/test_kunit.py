@@ -23,7 +23,7 @@ CASES = {
     "vswap_space": {
         "alloc_every_order", "no_slot_before_all_is_ready", "zero_slot", "count_overflow", "release_in_runs",
         "backing_transitions", "large_folio_is_erased_in_parts", "io_in_pieces", "refusals_by_error",
-        "locked_pages", "oom_is_put_off_rarely", "oom_waits_for_compaction", "memory_out_of_reach",
+        "refused_page_is_mlocked", "oom_is_put_off_rarely", "oom_waits_for_compaction", "memory_out_of_reach",
         "room_during_swapoff", "shmem_folio_of_former_entries", "table_failures", "lend_tables", "no_tables",
         "cluster_in_use_serves_all_slots", "refilling_kills_nobody", "growing_kills_nobody", "grow_on_demand",
         "grow_ahead", "tables_go", "race_resizing", "counters_wrap", "counters_at_their_limits", "refusals_wrap",

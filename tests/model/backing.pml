@@ -242,6 +242,7 @@ inline swap_cache_alloc_folio(v)
 #define model_alone(v)	(mapped[v] + count[v] == 1)
 #define model_mapped(v)	(mapped[v])
 #define model_swapped(v) (count[v])
+#define model_lockable(v) (mapped[v] && cache[v] == FOLIO && model_tag(v) == REFUSED)
 
 inline model_write(v)
 {
@@ -278,6 +279,8 @@ end:	do
 		:: else
 		fi;
 		vswap_verify_slot(v); v = 0 }
+	/* Of a folio that others may have locked */
+	:: atomic { model_some(v, model_lockable); backing[v] = NONE; v = 0 }	/* __vswap_mlock_folio() */
 	:: atomic {	/* a swap entry is freed */
 		model_some(v, model_swapped); count[v]--; vswap_note_cache_only(v);
 		if

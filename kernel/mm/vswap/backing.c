@@ -12,8 +12,8 @@
  *	FLIGHT -> ZSWAP	could not be written, or overtaken by something else,
  *			which is a transition from ZSWAP
  *	NONE  -> REFUSED  does not compress, and there is no device for it
- *	REFUSED -> NONE	the content has changed, or a device takes it; written
- *			out as zeroes; freed
+ *	REFUSED -> NONE	the content has changed, or a device takes it; locked in
+ *			memory; written out as zeroes; freed
  *	REFUSED -> ZSWAP written out, and zswap took it as it is
  *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff; a
  *			large folio gets too few slots

@@ -30,11 +30,13 @@
  * 1. A slot's backing word changes only under the lock of its cluster, and
  *    only (a) with the swap-cache folio of the slot locked, or (b) when the
  *    slot is freed: no swap count, no folio in the cache, or (c) when a flight
- *    (writeback.c) lands, by a single store. The bit "referenced" of compressed
- *    data may be cleared under the lock of the cluster alone.
+ *    (writeback.c) lands, by a single store. Under the lock of the cluster alone
+ *    the bit "referenced" of compressed data may be cleared, and the refusal of a
+ *    page that is mapped may be forgotten.
  * 2. With that folio locked, or under writeback, the word may be read without
- *    the cluster lock, unless it says FLIGHT: a flight is overtaken first. At
- *    any other time the word is a hint, read under RCU.
+ *    the cluster lock, unless it says FLIGHT: a flight is overtaken first; or
+ *    REFUSED, with the folio mapped. At any other time the word is a hint, read
+ *    under RCU.
  * 3. The swap cache is looked up without a lock, in the swap table's word alone.
  * 4. A cluster's tables are installed under its lock, all of them, while it is
  *    isolated (on no list, no slot in use), and taken away under its lock when it
@@ -54,6 +56,7 @@
  *    such a slot until it lands.
  *
  * Order: folio lock -> grow_lock -> virtual cluster lock -> si->lock,
+ *			page table lock -> virtual cluster lock,
  *			virtual cluster lock -> device's cluster lock -> si->lock,
  *			virtual cluster lock -> vswap_reserve_lock,
  *			virtual cluster lock -> locks of zsmalloc.
@@ -226,15 +229,6 @@ struct vswap_owner_filter {
 	bool matches;
 };
 
-/*
- * An upper bound of anonymous pages among the @locked ones, which reclaim does
- * not scan. @all: anonymous and shmem pages in memory, @anon: those on LRU lists.
- */
-static inline unsigned long vswap_locked(unsigned long locked, long all, long anon)
-{
-	return min_t(long, locked, max(all - anon, 0L));
-}
-
 #ifdef CONFIG_MEMCG
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
@@ -263,7 +257,6 @@ void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
 void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg);
 bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id);
 unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
-unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon);
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg);
 void vswap_memcg_no_slots(struct folio *folio);
 

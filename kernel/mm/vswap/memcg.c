@@ -188,16 +188,31 @@ static struct mem_cgroup *vswap_memcg_of_both(struct obj_cgroup *objcg,
 }
 
 /*
- * The owner of some slots pays for the tables of a locked cluster from now on. As
- * when data is swapped out, that goes over a limit. If nobody in it is to pay, the
- * group that has both the old payer and another owner does: it had the charge
- * before, unless that is the root.
+ * Charge the tables of a locked cluster to @memcg, or nobody, from now on. As when
+ * data is swapped out, that goes over a limit. Context: RCU read-side.
+ */
+static void vswap_recharge_tables(struct swap_cluster_info *ci,
+				  struct mem_cgroup *memcg)
+{
+	unsigned int flags;
+
+	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
+	ci->objcg = memcg ? vswap_memcg_objcg(memcg) : NULL;
+	flags = memalloc_noreclaim_save();
+	vswap_charge_objcg(&ci->objcg, vswap_table_bytes(), GFP_NOWAIT);
+	memalloc_noreclaim_restore(flags);
+}
+
+/*
+ * The owner of some slots pays for the tables of a locked cluster from now on. If
+ * nobody in it is to pay, the group that has both the old payer and another owner
+ * does: it had the charge before, unless that is the root.
  */
 static void vswap_change_payer(struct swap_cluster_info *ci, unsigned short payer)
 {
 	struct mem_cgroup *memcg;
 	unsigned short nr = 0;
-	unsigned int i, flags;
+	unsigned int i;
 
 	if (payer == ci->payer)
 		return;
@@ -211,25 +226,34 @@ static void vswap_change_payer(struct swap_cluster_info *ci, unsigned short paye
 		memcg = mem_cgroup_from_private_id(payer);
 	else
 		memcg = vswap_memcg_of_both(ci->objcg, vswap_nth_owner(ci, 0));
-	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
-	ci->objcg = memcg ? vswap_memcg_objcg(memcg) : NULL;
-	flags = memalloc_noreclaim_save();
-	vswap_charge_objcg(&ci->objcg, vswap_table_bytes(), GFP_NOWAIT);
-	memalloc_noreclaim_restore(flags);
+	vswap_recharge_tables(ci, memcg);
 	rcu_read_unlock();
 }
 
+/* Are the tables of a locked cluster charged to @memcg? Context: RCU read-side. */
+static bool vswap_pays(struct swap_cluster_info *ci, struct mem_cgroup *memcg)
+{
+	if (!memcg_kmem_online())
+		return true;
+	return memcg == (ci->objcg ? obj_cgroup_memcg(ci->objcg) : root_mem_cgroup);
+}
+
 /*
- * Slots of @id have come to a locked cluster. The payer is the group that begins it,
- * or that fills it when it was nearly empty; far enough for the payer not to change
- * again when the next slots are freed.
+ * Slots of @memcg have come to a locked cluster. The payer is the group that begins
+ * it, even if another that was about to had it set up; or that fills it when it was
+ * nearly empty, far enough for the payer not to change again when the next slots
+ * are freed. Context: RCU read-side.
  */
-static void vswap_add_slots(struct swap_cluster_info *ci, unsigned short id,
+static void vswap_add_slots(struct swap_cluster_info *ci, struct mem_cgroup *memcg,
 			    unsigned int nr)
 {
+	unsigned short id = mem_cgroup_private_id(memcg);
+
 	if (ci->count == nr) {
 		ci->payer = id;
 		ci->payer_slots = nr;
+		if (unlikely(!vswap_pays(ci, memcg)))
+			vswap_recharge_tables(ci, memcg);
 	} else if (ci->payer == id) {
 		ci->payer_slots += nr;
 	} else if (!ci->payer && ci->count >= 2 * VSWAP_PAYER_MIN) {
@@ -276,12 +300,28 @@ void vswap_update_payer(struct swap_cluster_info *ci)
 		vswap_change_payer(ci, vswap_random_owner(ci));
 }
 
+/*
+ * Is the payer of a locked cluster charged for its tables? What was charged to a
+ * group that is being removed goes to its parent.
+ */
+static bool vswap_payer_pays(struct swap_cluster_info *ci)
+{
+	struct mem_cgroup *memcg;
+	bool pays;
+
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(ci->payer);
+	pays = !memcg || vswap_pays(ci, memcg) || css_is_dying(&memcg->css);
+	rcu_read_unlock();
+	return pays;
+}
+
 /**
  * vswap_memcg_payer_is_right - does a cluster say who pays for its tables?
  * @ci: the cluster, in use and locked
  *
- * Return: false if the payer has another number of slots. With memsw slots
- * get their owners later, and the payer stays.
+ * Return: false if the payer has another number of slots, or is not charged. With
+ * memsw slots get their owners later, and the payer stays.
  */
 bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
 {
@@ -291,7 +331,9 @@ bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
 		return true;
 	for (i = 0; i < SWAPFILE_CLUSTER; i++)
 		nr += ci->memcg_table->id[i] == ci->payer;
-	return ci->payer ? nr == ci->payer_slots : !ci->payer_slots;
+	if (!ci->payer)
+		return !ci->payer_slots;
+	return nr == ci->payer_slots && vswap_payer_pays(ci);
 }
 
 /* Slots */
@@ -319,7 +361,7 @@ void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio)
 	memcg = mem_cgroup_private_id_get_online(obj_cgroup_memcg(objcg), nr);
 	__swap_cgroup_set(ci, swp_cluster_offset(folio->swap), nr,
 			  mem_cgroup_private_id(memcg));
-	vswap_add_slots(ci, mem_cgroup_private_id(memcg), nr);
+	vswap_add_slots(ci, memcg, nr);
 	rcu_read_unlock();
 }
 
@@ -917,28 +959,6 @@ unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 }
 
 /**
- * vswap_memcg_locked - how many anonymous pages does reclaim not look at?
- * @memcg: the group; its children do not count
- * @anon: from vswap_memcg_anon()
- *
- * Return: the most that it could be.
- */
-unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon)
-{
-	unsigned long nr = 0, all = 0;
-	struct lruvec *lruvec;
-	int nid;
-
-	for_each_node_state(nid, N_MEMORY) {
-		lruvec = mem_cgroup_lruvec(memcg, NODE_DATA(nid));
-		nr += vswap_lruvec_size(lruvec, LRU_UNEVICTABLE);
-		all += lruvec_page_state_local(lruvec, NR_ANON_MAPPED) +
-		       lruvec_page_state_local(lruvec, NR_SHMEM);
-	}
-	return vswap_locked(nr, all, anon);
-}
-
-/**
  * vswap_memcg_tables - how many pages of tables are charged to a group?
  * @memcg: the group; its children do not count
  *
@@ -947,17 +967,6 @@ unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon)
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
 	return max(atomic_long_read(&memcg->vswap.tables), 0L) >> PAGE_SHIFT;
-}
-
-/* How many of @nr slots of devices may a group take, within its limits? */
-static long vswap_within_limits(struct mem_cgroup *memcg, long nr)
-{
-	if (!memcg || do_memsw_account())
-		return nr;
-	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
-		nr = min_t(long, nr, READ_ONCE(memcg->swap.max) -
-				     page_counter_read(&memcg->swap));
-	return nr;
 }
 
 #else /* !CONFIG_MEMCG */
@@ -980,11 +989,6 @@ void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 	atomic_long_sub(nr, &vswap_everybody.zswapped);
 }
 
-static long vswap_within_limits(struct mem_cgroup *memcg, long nr)
-{
-	return nr;
-}
-
 #endif /* CONFIG_MEMCG */
 
 /**
@@ -995,7 +999,9 @@ static long vswap_within_limits(struct mem_cgroup *memcg, long nr)
  */
 long vswap_slots_left(struct mem_cgroup *memcg)
 {
-	return vswap_within_limits(memcg, vswap_device_room());
+	long room = vswap_device_room();
+
+	return memcg ? mem_cgroup_limit_swap_pages(memcg, room) : room;
 }
 
 /*

@@ -72,11 +72,16 @@ static bool vswap_is_unchanged(struct folio *folio, struct page *page,
 	return !folio_mapped(folio) || word == vswap_hash_page(page);
 }
 
-/* The page at a slot does not count as refused any longer. @ci is locked. */
-static void vswap_take_back(struct swap_cluster_info *ci, unsigned int off)
+/* The pages at @nr slots do not count as refused any longer. @ci is locked. */
+static void vswap_take_back(struct swap_cluster_info *ci, unsigned int off,
+			    unsigned int nr)
 {
-	vswap_count_refused(ci, off, -1);
-	WRITE_ONCE(ci->backing[off], 0);
+	for (; nr--; off++) {
+		if (vswap_backing_tag(ci->backing[off]) != VSWAP_REFUSED)
+			continue;
+		vswap_count_refused(ci, off, -1);
+		WRITE_ONCE(ci->backing[off], 0);
+	}
 }
 
 /*
@@ -173,7 +178,7 @@ static bool vswap_page_is_refused(struct folio *folio, unsigned int idx)
 		return true;
 
 	spin_lock(&ci->lock);
-	vswap_take_back(ci, off);
+	vswap_take_back(ci, off, 1);
 	spin_unlock(&ci->lock);
 	return false;
 }
@@ -202,14 +207,31 @@ bool vswap_has_refused(struct folio *folio)
 /* No page of a locked folio counts as refused any longer. */
 static void vswap_drop_refusals(struct folio *folio)
 {
-	unsigned int off = swp_cluster_offset(folio->swap), i;
-	struct swap_cluster_info *ci;
+	struct swap_cluster_info *ci = swap_cluster_get_and_lock(folio);
 
-	ci = swap_cluster_get_and_lock(folio);
-	for (i = off; i < off + folio_nr_pages(folio); i++)
-		if (vswap_backing_tag(ci->backing[i]) == VSWAP_REFUSED)
-			vswap_take_back(ci, i);
+	vswap_take_back(ci, swp_cluster_offset(folio->swap), folio_nr_pages(folio));
 	swap_cluster_unlock(ci);
+}
+
+/*
+ * See vswap_mlock_folio(). @folio is mapped, but not locked: it may be leaving
+ * the swap cache, and its slots may have another folio by now.
+ */
+void __vswap_mlock_folio(struct folio *folio)
+{
+	swp_entry_t virt = { READ_ONCE(folio->swap.val) };
+	unsigned int off = swp_cluster_offset(virt);
+	struct swap_cluster_info *ci;
+	unsigned long swp_tb;
+
+	if (!is_vswap_entry(virt) || !atomic_long_read(&vswap_refusals.nr))
+		return;
+	ci = __swap_entry_to_cluster(virt);
+	spin_lock(&ci->lock);
+	swp_tb = swap_table_get(ci, off);
+	if (swp_tb_is_folio(swp_tb) && swp_tb_to_folio(swp_tb) == folio)
+		vswap_take_back(ci, off, folio_nr_pages(folio));
+	spin_unlock(&ci->lock);
 }
 
 /**
@@ -374,34 +396,29 @@ static bool vswap_refusals_hold(struct vswap_refusals *refusals, long nr)
  * from time to time all are looked at again before the answer is yes. A yes
  * holds until there is notably more to swap out.
  *
- * Refused pages that were locked in memory since are not among those that
- * reclaim looks at, but still count: as many as there could be are left out.
+ * Both numbers leave out what is locked in memory: see vswap_mlock_folio().
  *
  * Return: true if it is not worth trying.
  */
 bool vswap_nothing_left(struct mem_cgroup *memcg)
 {
 	struct vswap_refusals *refusals = vswap_memcg_refusals(memcg);
-	long anon, locked, tables, nr, few;
+	long anon, tables, nr, few;
 
 	if (refusals) {
 		tables = vswap_memcg_tables(memcg);
 		anon = vswap_memcg_anon(memcg);
-		locked = vswap_memcg_locked(memcg, anon);
 	} else {
 		refusals = &vswap_refusals;
 		tables = vswap_nr_tables() * vswap_table_bytes() >> PAGE_SHIFT;
 		anon = global_node_page_state(NR_INACTIVE_ANON) +
 		       global_node_page_state(NR_ACTIVE_ANON);
-		locked = vswap_locked(global_node_page_state(NR_UNEVICTABLE),
-				      global_node_page_state(NR_ANON_MAPPED) +
-				      global_node_page_state(NR_SHMEM), anon);
 	}
 	nr = max(atomic_long_read(&refusals->nr), 0L);
 	few = min(nr / 64 + tables / 8, VSWAP_NOT_WORTH_MAX);
 	if (vswap_is_known(refusals))
 		few *= 2;
-	if (anon - max(nr - locked, 0L) >= few) {
+	if (anon - nr >= few) {
 		/* Start anew: pages met until now may have changed by then. */
 		if (atomic_long_read(&refusals->met))
 			atomic_long_set(&refusals->met, 0);

@@ -131,8 +131,8 @@ static void vswap_verify_cluster(struct vswap_census *c, unsigned int idx)
 	vswap_check(c, used == ci->count, "cluster %u: %lu slots used, %u counted",
 		    idx, used, ci->count);
 	vswap_check(c, vswap_memcg_payer_is_right(ci),
-		    "cluster %u: id %u pays, of which not %u slots are", idx,
-		    ci->payer, ci->payer_slots);
+		    "cluster %u: not %u slots are of id %u, or it does not pay", idx,
+		    ci->payer_slots, ci->payer);
 unlock:
 	spin_unlock(&ci->lock);
 }

@@ -515,6 +515,7 @@ static inline bool vswap_get_slots(struct folio *folio)
 extern struct vswap_refusals vswap_refusals;
 bool __vswap_refuse(struct page *page, int err);
 bool __vswap_is_refused(struct folio *folio, struct list_head *folios);
+void __vswap_mlock_folio(struct folio *folio);
 bool vswap_has_refused(struct folio *folio);
 bool vswap_lacks_slots(struct folio *folio);
 
@@ -538,6 +539,16 @@ static inline bool vswap_is_refused(struct folio *folio,
 	return folio_in_vswap(folio) &&
 	       (folio_test_large(folio) || atomic_long_read(&vswap_refusals.nr)) &&
 	       __vswap_is_refused(folio, folios);
+}
+
+/*
+ * @folio, which is mapped, is being locked in memory: reclaim does not look at it
+ * any longer, so it does not count as refused. The lock of the page table is held.
+ */
+static inline void vswap_mlock_folio(struct folio *folio)
+{
+	if (!vswap_never_used() && folio_test_swapcache(folio))
+		__vswap_mlock_folio(folio);
 }
 
 /*

@@ -29,6 +29,7 @@
 #include <linux/sysfs.h>
 #include <trace/events/kmem.h>
 
+#include "../../internal.h"
 #include "../internal.h"
 #include "../zswap.h"
 
@@ -581,6 +582,13 @@ static void large_folio_can_be_read(struct kunit *test)
 		swap_cache_del_folio(folios[i]);
 }
 
+static void refuse(struct kunit *test, struct folio *folio)
+{
+	rcu_read_lock();
+	KUNIT_EXPECT_TRUE(test, vswap_refuse(&folio->page, -ENOSPC));
+	rcu_read_unlock();
+}
+
 /*
  * A page that a compressor gains nothing from is remembered; an error that says
  * nothing about the page is not. There is no device while the machine boots.
@@ -605,17 +613,38 @@ static void refusals_by_error(struct kunit *test)
 }
 
 /*
- * Of 40 anonymous pages 30 are on no list: they are locked, unless the locked
- * pages are those of files.
+ * A refused page that is locked in memory counts no longer. It is not looked up by
+ * what its folio says alone, which may have changed.
  */
-static void locked_pages(struct kunit *test)
+static void refused_page_is_mlocked(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, vswap_locked(30, 40, 10), 30);
-	KUNIT_EXPECT_EQ(test, vswap_locked(50, 40, 10), 30);
-	KUNIT_EXPECT_EQ(test, vswap_locked(20, 40, 10), 20);
-	KUNIT_EXPECT_EQ(test, vswap_locked(30, 40, 40), 0);
-	/* The numbers are not read at the same time. */
-	KUNIT_EXPECT_EQ(test, vswap_locked(30, 40, 41), 0);
+	struct folio *folio = new_folio(test, 0), *other = new_folio(test, 0);
+	long nr = atomic_long_read(&vswap_refusals.nr);
+
+	KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
+	refuse(test, folio);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr + 1);
+
+	other->swap = folio->swap;
+	folio_set_swapcache(other);
+	vswap_mlock_folio(other);
+	folio_clear_swapcache(other);
+	other->swap.val = 0;
+	KUNIT_EXPECT_TRUE(test, vswap_has_refused(folio));
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr + 1);
+
+	mlock_folio(folio);
+	KUNIT_EXPECT_FALSE(test, vswap_has_refused(folio));
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr);
+	vswap_mlock_folio(folio);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr);
+	munlock_folio(folio);
+	mlock_drain_local();
+
+	refuse(test, folio);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr + 1);
+	swap_cache_del_folio(folio);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr);
 }
 
 /* A little is worth a wait once in ten seconds, much always. */
@@ -1291,13 +1320,6 @@ static void forget_anon(long nr, const long *were)
 		mod_node_page_state(NODE_DATA(first_online_node), anon_items[i], were[i] - nr);
 }
 
-static void refuse(struct kunit *test, struct folio *folio)
-{
-	rcu_read_lock();
-	KUNIT_EXPECT_TRUE(test, vswap_refuse(&folio->page, -ENOSPC));
-	rcu_read_unlock();
-}
-
 /*
  * How often refused pages are met is counted without an end. When it wraps,
  * nothing is known: nobody is killed for it, and counting begins anew.
@@ -1824,7 +1846,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(io_with_holes),
 	KUNIT_CASE(large_folio_can_be_read),
 	KUNIT_CASE(refusals_by_error),
-	KUNIT_CASE(locked_pages),
+	KUNIT_CASE(refused_page_is_mlocked),
 	KUNIT_CASE(oom_is_put_off_rarely),
 	KUNIT_CASE(oom_waits_for_compaction),
 	KUNIT_CASE(shmem_folio_of_former_entries),
