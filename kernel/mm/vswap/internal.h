@@ -379,11 +379,6 @@ static inline unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
 	return 0;
 }
 
-static inline unsigned long vswap_memcg_locked(struct mem_cgroup *memcg, long anon)
-{
-	return 0;
-}
-
 static inline unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
 	return 0;

@@ -72,16 +72,23 @@ static bool vswap_is_unchanged(struct folio *folio, struct page *page,
 	return !folio_mapped(folio) || word == vswap_hash_page(page);
 }
 
-/* The pages at @nr slots do not count as refused any longer. @ci is locked. */
-static void vswap_take_back(struct swap_cluster_info *ci, unsigned int off,
-			    unsigned int nr)
+/*
+ * The pages at @nr slots do not count as refused any longer. @ci is locked.
+ * Return: how many did.
+ */
+static unsigned int vswap_take_back(struct swap_cluster_info *ci, unsigned int off,
+				    unsigned int nr)
 {
+	unsigned int taken = 0;
+
 	for (; nr--; off++) {
 		if (vswap_backing_tag(ci->backing[off]) != VSWAP_REFUSED)
 			continue;
 		vswap_count_refused(ci, off, -1);
 		WRITE_ONCE(ci->backing[off], 0);
+		taken++;
 	}
+	return taken;
 }
 
 /*
@@ -114,15 +121,21 @@ void vswap_count_refused(struct swap_cluster_info *ci, unsigned int off, int nr)
 	vswap_memcg_count_refused(__swap_cgroup_get(ci, off), nr);
 }
 
-/* Reclaim has met a refused page of @memcg. Context: RCU read-side. */
-static void vswap_met_refused(struct mem_cgroup *memcg)
+/* Context: RCU read-side. */
+static void vswap_count_met(struct mem_cgroup *memcg, long nr)
 {
 	struct vswap_refusals *refusals = vswap_memcg_refusals(memcg);
 
-	count_vm_event(VSWAP_REFUSE);
-	atomic_long_inc(&vswap_refusals.met);
+	atomic_long_add(nr, &vswap_refusals.met);
 	if (refusals)
-		atomic_long_inc(&refusals->met);
+		atomic_long_add(nr, &refusals->met);
+}
+
+/* Reclaim has met a refused page of @memcg. Context: RCU read-side. */
+static void vswap_met_refused(struct mem_cgroup *memcg)
+{
+	count_vm_event(VSWAP_REFUSE);
+	vswap_count_met(memcg, 1);
 }
 
 /*
@@ -223,6 +236,7 @@ void __vswap_mlock_folio(struct folio *folio)
 	unsigned int off = swp_cluster_offset(virt);
 	struct swap_cluster_info *ci;
 	unsigned long swp_tb;
+	long taken = 0;
 
 	if (!is_vswap_entry(virt) || !atomic_long_read(&vswap_refusals.nr))
 		return;
@@ -230,8 +244,15 @@ void __vswap_mlock_folio(struct folio *folio)
 	spin_lock(&ci->lock);
 	swp_tb = swap_table_get(ci, off);
 	if (swp_tb_is_folio(swp_tb) && swp_tb_to_folio(swp_tb) == folio)
-		vswap_take_back(ci, off, folio_nr_pages(folio));
+		taken = vswap_take_back(ci, off, folio_nr_pages(folio));
 	spin_unlock(&ci->lock);
+	if (!taken)
+		return;
+
+	/* That they were met says nothing about those that are left. */
+	rcu_read_lock();
+	vswap_count_met(folio_memcg(folio), -taken);
+	rcu_read_unlock();
 }
 
 /**

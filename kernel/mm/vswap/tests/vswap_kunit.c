@@ -620,10 +620,12 @@ static void refused_page_is_mlocked(struct kunit *test)
 {
 	struct folio *folio = new_folio(test, 0), *other = new_folio(test, 0);
 	long nr = atomic_long_read(&vswap_refusals.nr);
+	long met = atomic_long_read(&vswap_refusals.met);
 
 	KUNIT_ASSERT_EQ(test, folio_alloc_swap(folio), 0);
 	refuse(test, folio);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr + 1);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.met), met + 1);
 
 	other->swap = folio->swap;
 	folio_set_swapcache(other);
@@ -638,6 +640,7 @@ static void refused_page_is_mlocked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr);
 	vswap_mlock_folio(folio);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.nr), nr);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&vswap_refusals.met), met);
 	munlock_folio(folio);
 	mlock_drain_local();
 
