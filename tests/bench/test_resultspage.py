@@ -52,7 +52,9 @@ def checkout(root: Path, rounds: int = 6, **changes: Any) -> dict[str, Any]:
     names = " ".join(name.removeprefix("kernel/") for name in adds)
     lab_fakes.write_tree(root, dict.fromkeys(adds, "int a;\n"))
     lab_fakes.write_tree(root, {PATCH: lab_fakes.mail("mm: a", "vswap", adds=names)})
-    lab_fakes.write_tree(root, {"README.md": f"{resultspage._BEGIN}\n{resultspage._END}\n"})
+    lab_fakes.write_tree(
+        root, {"README.md": f"{resultspage._BEGIN}\n{resultspage._END}\n", "docs/comparison.md": ""}
+    )
     (root / resultspage.REPORTS).mkdir(parents=True, exist_ok=True)
     (root / resultspage.DECLARATION).write_text(TOML)
     the_plan = fakes.plan(root, rounds=rounds, warmup=1)

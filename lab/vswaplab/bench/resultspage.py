@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/results.md and the table of results in README.md, made from the reports in docs/bench.
+"""docs/results.md and the figures in README.md and docs/comparison.md, made from the reports in docs/bench.
 
 ``docs/bench/results.toml`` says which reports there are, and which of their rows are shown where; every figure
 comes from the reports. A report whose virtual swap was compiled from other sources than those of today is
@@ -17,7 +17,7 @@ from typing import Any
 
 import jinja2
 
-from vswaplab.bench import display, judge, sources
+from vswaplab.bench import comparisonpage, display, judge, sources
 from vswaplab.bench.document import read_json
 from vswaplab.bench.permutation import ENOUGH
 from vswaplab.bench.published import NOTE, Published
@@ -331,7 +331,12 @@ def pages(root: Path) -> dict[Path, str]:
     page = environment.get_template("results.md.j2").render(results=found, command=COMMAND, theirs=NOTE)
     table = environment.get_template("readme.md.j2").render(results=found)
     kernels = json.dumps(found.kernels, indent=1) + "\n"
-    return {PAGE: page, README: _readme((root / README).read_text(), table), KERNELS: kernels}
+    return {
+        PAGE: page,
+        README: _readme((root / README).read_text(), table),
+        comparisonpage.PAGE: comparisonpage.written(root),
+        KERNELS: kernels,
+    }
 
 
 def outdated(root: Path) -> list[Path]:

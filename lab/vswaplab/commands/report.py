@@ -3,7 +3,8 @@
 
 vswap report A.json --html FILE    the page for one run
 vswap report A.json B.json         what became better or worse from A to B, for each kernel
-vswap report --results             docs/results.md and the table in README.md, from docs/bench/*.json
+vswap report --results             docs/results.md and the figures in README.md and docs/comparison.md,
+                                   from docs/bench/*.json
 vswap report --reliability         docs/reliability.md, from docs/reliability/*.json
 """
 
@@ -24,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", metavar="B.json", type=Path, nargs="?", help="another run, to compare with")
     parser.add_argument("--html", metavar="FILE", help="write a page")
     parser.add_argument(
-        "--results", action="store_true", help=f"write what {resultspage.DECLARATION} declares, and nothing else"
+        "--results",
+        action="store_true",
+        help=f"write what {resultspage.DECLARATION} declares, and the figures in docs/comparison.md",
     )
     parser.add_argument(
         "--reliability", action="store_true", help=f"write {reliability.PAGE} from what vswap stress recorded"
