@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vswaplab import paths
-from vswaplab.bench import comparisonpage
+from vswaplab.bench import comparisonpage, document
 from vswaplab.errors import UsageError
 
 
@@ -24,6 +24,8 @@ def row(setup: str, metric: str, ratio: float, ours: float, **more: Any) -> dict
 def filled(root: Path, *lines: str) -> list[str]:
     """A page with these lines as it should be."""
     content = {
+        **dict.fromkeys((*document.KEYS, "order")),
+        "compared": [],
         "results": [
             row("zswap, lzo", "read p50", 0.5, 1.0, ci95=[0.4, 0.625]),
             row("zswap, lz4", "read p50", 1.25, 2.5),
@@ -78,7 +80,7 @@ def test_a_line_that_its_report_cannot_fill(tmp_path: Path, line: str, error: st
         filled(tmp_path, line)
 
 
-def test_the_page_has_figures() -> None:
-    """That they agree with the reports is looked at with the other pages: test_resultspage.py."""
+def test_there_are_figures_and_they_are_those_of_the_reports() -> None:
     page = (paths.repo_root() / comparisonpage.PAGE).read_text()
-    assert sum("](bench/" in line for line in page.splitlines()) > 15
+    assert sum(comparisonpage._parsed(line) is not None for line in page.splitlines()) > 15
+    assert comparisonpage.written(paths.repo_root()) == page

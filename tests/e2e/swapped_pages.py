@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Pages that say which they are, in a group, and pushing them out: for programs that run in a guest as scripts."""
 
+import ctypes
 import mmap
 import os
 import time
@@ -35,6 +36,18 @@ def fill(memory: mmap.mmap, pages: Iterable[int], turn: int = 0) -> None:
 def holds(memory: mmap.mmap, pages: Iterable[int], turn: int = 0) -> bool:
     """Whether all of these pages have what fill() wrote."""
     return all(memory[page * PAGE : (page + 1) * PAGE] == content(page + turn) for page in pages)
+
+
+def address(memory: mmap.mmap, page: int = 0) -> ctypes.c_void_p:
+    """Where a page is, for system calls of the C library."""
+    return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)) + page * PAGE)
+
+
+def lock(memory: mmap.mmap, pages: range, call: str = "mlock") -> None:
+    """Lock these pages in memory; "munlock" unlocks them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if getattr(libc, call)(address(memory, pages.start), ctypes.c_size_t(len(pages) * PAGE)):
+        raise OSError(ctypes.get_errno(), call)
 
 
 def page_out(memory: mmap.mmap, size: int) -> None:

@@ -233,7 +233,7 @@ def test_a_neighbour_that_is_refused_disturbs_nobody(boot_guest: Boot) -> None:
 # Random pages are refused when they are pushed out; after {then} they are pushed out again.
 REFUSED = """
 cat > /run/pages.py <<'EOF'
-import ctypes, hashlib, json, mmap, os, re, subprocess, sys, time
+import hashlib, json, mmap, os, re, subprocess, sys, time
 SIZE = 16 << 20
 memory = mmap.mmap(-1, SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
@@ -287,13 +287,14 @@ for at in range(0, SIZE // 2, 4096):
 @pytest.mark.kernel("vswap", "um", "debug")
 def test_refused_pages_that_are_locked_do_not_count(boot_guest: Boot) -> None:
     """While they are; unlocked, they are tried, and refused, once more."""
-    then = """
-libc, half = ctypes.CDLL(None), ctypes.c_size_t(SIZE // 2)
-address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    then = f"""
+sys.path.insert(0, "{Path(__file__).parent}")
+from swapped_pages import lock
+half = range(SIZE // 2 // 4096)
 sum(memory[:SIZE // 2:4096])  # mapped again by reading, it keeps its slots when it is locked
-assert libc.mlock(address, half) == 0
+lock(memory, half)
 seen.append(look())
-assert libc.munlock(address, half) == 0"""
+lock(memory, half, "munlock")"""
     result = boot_guest(REFUSED.format(then=then))
     assert number(result, "code") == 0, result.output
     _, refused, locked, unlocked, freed = answer(result, "seen")
@@ -304,44 +305,45 @@ assert libc.munlock(address, half) == 0"""
 
 
 # 24 MB that do not compress, in a group that may have 34. They are refused when they are pushed out; then half
-# of them is locked, and nobody touches the others. {size} MB that compress are swapped through the rest.
+# of them is locked, and nobody touches the others. {soft} pages that compress are swapped through the rest.
 LOCKED_AND_IDLE = """
 cat > /run/locked.py <<'EOF'
-import ctypes, mmap, os, re
-# From here on: its group has no files that could be reclaimed instead.
-open("/sys/fs/cgroup/a/cgroup.procs", "w").write(str(os.getpid()))
-def anonymous(size):
-    return mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-hard = anonymous(24 << 20)
-for at in range(0, len(hard), 4096):
-    hard[at:at + 4096] = os.urandom(4096)
-hard.madvise(21)  # MADV_PAGEOUT
-sum(hard[:len(hard) // 2:4096])  # mapped again by reading, it keeps its slots when it is locked
-address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(hard)))
-assert ctypes.CDLL(None).mlock(address, ctypes.c_size_t(len(hard) // 2)) == 0
-soft = anonymous({size} << 20)
+import os, re, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import MADV_PAGEOUT, PAGE, anonymous, enter, fill, holds, lock
+HARD, SOFT = 6144, {soft}
+enter("a")  # only now: the group has no files that could be reclaimed instead
+hard = anonymous(HARD)
+for page in range(HARD):
+    hard[page * PAGE:(page + 1) * PAGE] = os.urandom(PAGE)
+hard.madvise(MADV_PAGEOUT)
+sum(hard[:len(hard) // 2:PAGE])  # mapped again by reading, it keeps its slots when it is locked
+lock(hard, range(HARD // 2))
+soft = anonymous(SOFT)
 for turn in range(3):
-    for at in range(0, len(soft), 4096):
-        assert not turn or soft[at:at + 4096] == bytes([at // 4096 % 251 + turn]) * 4096
-        soft[at:at + 4096] = bytes([at // 4096 % 251 + turn + 1]) * 4096
+    for page in range(SOFT):
+        assert not turn or holds(soft, [page], turn - 1)
+        fill(soft, [page], turn)
 stat = open("/sys/fs/cgroup/a/memory.stat").read()
 for name in ("zswpout", "vswap_refused"):
     print(re.search(rf"^{{name}} (\\d+)$", stat, re.M)[1])
 EOF
 group a; echo 34M > $CG/a/memory.max
-python3 /run/locked.py > $RESULTS/stat; echo $? > $RESULTS/code; keep events $CG/a/memory.events
+CG=$CG python3 /run/locked.py > $RESULTS/stat; echo $? > $RESULTS/code; keep events $CG/a/memory.events
 """
 
 
 @pytest.mark.kernel("vswap", "um", "release")
 def test_locked_refused_pages_do_not_hide_what_compresses(boot_guest: Boot) -> None:
     """The OOM killer has no reason to act, although less than what is locked can be swapped out."""
-    size = 64
-    result = boot_guest(LOCKED_AND_IDLE.format(size=size), flavour="release", mem_bytes=192 * MIB)
+    soft = 64 * MIB // 4096
+    result = boot_guest(
+        LOCKED_AND_IDLE.format(here=Path(__file__).parent, soft=soft), flavour="release", mem_bytes=192 * MIB
+    )
     assert numbers(result, "events")["oom_kill"] == 0 and result.oom_kills == []
     assert number(result, "code") == 0, result.output
     swapped, refused = map(int, result.files["stat"].split())
-    assert swapped > size * MIB // 4096  # otherwise nothing was tried
+    assert swapped > soft  # otherwise nothing was tried
     assert 11 * MIB < refused < 13 * MIB
 
 
@@ -349,29 +351,30 @@ def test_locked_refused_pages_do_not_hide_what_compresses(boot_guest: Boot) -> N
 # and pushes it out.
 LOCKING_RACE = """
 cat > /run/race.py <<'EOF'
-import ctypes, hashlib, mmap, os, random, sys, threading, time
-SIZE, PAGE = 4 << 20, 4096
-libc, choose = ctypes.CDLL(None), random.Random(int(sys.argv[1]))
-memory = mmap.mmap(-1, SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+import ctypes, os, random, sys, threading, time
+sys.path.insert(0, "{here}")
+from swapped_pages import MADV_PAGEOUT, PAGE, address, anonymous, lock
+PAGES = 1024
+choose = random.Random(int(sys.argv[1]))
+memory = anonymous(PAGES)
 until = time.monotonic() + {seconds}
 
 def locks():
     while time.monotonic() < until:
-        at, nr = choose.randrange(SIZE // PAGE), choose.randrange(1, 200)
-        size = ctypes.c_size_t(min(nr, SIZE // PAGE - at) * PAGE)
-        sum(memory[at * PAGE:at * PAGE + size.value:PAGE])
-        for call in (libc.mlock, libc.munlock):
-            assert call(ctypes.c_void_p(start + at * PAGE), size) == 0
+        first = choose.randrange(PAGES)
+        pages = range(first, min(first + choose.randrange(1, 200), PAGES))
+        sum(memory[pages.start * PAGE:pages.stop * PAGE:PAGE])
+        for call in "mlock", "munlock": lock(memory, pages, call)
 
-expected = bytearray(os.urandom(SIZE))
+expected = bytearray(os.urandom(PAGES * PAGE))
 memory[:] = expected
 thread, turns = threading.Thread(target=locks), 0
 thread.start()
 while time.monotonic() < until:
-    libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(SIZE), 21)  # it ends at a locked part
+    # Of the C library, as it lets the other thread run. It ends at a locked part.
+    ctypes.CDLL(None).madvise(address(memory), ctypes.c_size_t(PAGES * PAGE), MADV_PAGEOUT)
     for _ in range(100):
-        at = random.randrange(SIZE // PAGE) * PAGE
+        at = random.randrange(PAGES) * PAGE
         data = os.urandom(PAGE) if random.random() < 0.9 else bytes(PAGE)
         assert memory[at:at + PAGE] == expected[at:at + PAGE]
         memory[at:at + PAGE] = expected[at:at + PAGE] = data
@@ -392,7 +395,7 @@ keep refusals $V/refused
 @pytest.mark.kernel("vswap", "um", "debug", checkers=True)
 def test_locking_races_reclaim(boot_guest: Boot) -> None:
     """All data is right, and the number of refused pages is zero in the end; the guest checks its words."""
-    result = boot_guest(LOCKING_RACE.format(seconds=10), cpus=2, timeout=300.0)
+    result = boot_guest(LOCKING_RACE.format(here=Path(__file__).parent, seconds=10), cpus=2, timeout=300.0)
     assert number(result, "failed") == 0, result.output
     assert all(number(result, f"turns.{n}") >= 5 for n in range(1, 5))
     assert number(result, "refusals") == 0

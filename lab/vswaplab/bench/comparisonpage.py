@@ -7,12 +7,13 @@ two, are medians of mainline and virtual swap, if it is two figures, or the rati
 three. The words are written by hand, and so is how many decimals a figure has.
 """
 
-import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vswaplab.bench.document import read_json
 from vswaplab.errors import UsageError
 
 PAGE = Path("docs/comparison.md")
@@ -41,9 +42,8 @@ def _parsed(text: str) -> _Line | None:
     return _Line(cells, found[1], cells[-1].split(", ", 3)) if found else None
 
 
-def _result(root: Path, line: _Line) -> dict[str, Any]:
+def _result(content: Mapping[str, Any], line: _Line) -> Mapping[str, Any]:
     """The row of the report. Raises UsageError unless there is one such row."""
-    content = json.loads((root / PAGE.parent / line.report).read_text())
     against = line.row[0] == "against"
     words = line.row[1:] if against else line.row
     if len(words) < 3:
@@ -59,10 +59,11 @@ def _result(root: Path, line: _Line) -> dict[str, Any]:
     ]
     if len(found) != 1:
         raise UsageError(f"{PAGE}: {line.report} has {len(found)} rows {', '.join(line.row)!r}")
-    return dict(found[0])
+    row: Mapping[str, Any] = found[0]
+    return row
 
 
-def _values(row: dict[str, Any], figures: list[str]) -> list[str]:
+def _values(row: Mapping[str, Any], figures: list[str]) -> list[str]:
     """What the page should say instead of ``figures``."""
     digits = len(figures[0].partition(".")[2])
     if len(figures) == 2:
@@ -70,9 +71,9 @@ def _values(row: dict[str, Any], figures: list[str]) -> list[str]:
     return [f"{value:.{digits}f}" for value in (row["ratio"], *(row["ci95"] or []))]
 
 
-def _filled(root: Path, line: _Line) -> str:
+def _filled(content: Mapping[str, Any], line: _Line) -> str:
     """The line with the report's figures; the ratio, or ours of two, is bold if it is worse for virtual swap."""
-    row, figures = _result(root, line), line.figures()
+    row, figures = _result(content, line), line.figures()
     values = _values(row, figures) if figures else []
     if not figures or len(values) != len(figures):
         raise UsageError(f"{PAGE}: {len(figures)} figures, but {len(values)} in {', '.join(line.row)!r}")
@@ -91,6 +92,6 @@ def _filled(root: Path, line: _Line) -> str:
 
 def written(root: Path) -> str:
     """What the page below ``root`` should say. Raises UsageError for a row that its report does not have."""
-    lines = (root / PAGE).read_text().splitlines()
-    parsed = [(text, _parsed(text)) for text in lines]
-    return "".join(f"{_filled(root, line) if line else text}\n" for text, line in parsed)
+    lines = [(text, _parsed(text)) for text in (root / PAGE).read_text().splitlines()]
+    reports = {name: read_json(root / PAGE.parent / name) for name in {line.report for _, line in lines if line}}
+    return "".join(f"{_filled(reports[line.report], line) if line else text}\n" for text, line in lines)
