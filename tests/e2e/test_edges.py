@@ -89,9 +89,12 @@ def test_a_full_group_cannot_veto_swapoff(boot_guest: Boot, kernel: str, flavour
     assert killed or answer(result, "a.json")["verified"] is True
 
 
+# The program of the group that is refused is in memory that others pay for: the group would read its text again
+# and again until it is killed, as on any kernel without swap, and that takes as long as the host likes.
 FULL_SPACE = (
     NOW
     + """
+cp $(command -v swapcheck) /run/
 mkdir /run/big; mount -t tmpfs -o size=2G none /run/big
 group a; group b; group c
 echo 64M > $CG/a/memory.max; echo 24M > $CG/b/memory.max; echo 24M > $CG/c/memory.max
@@ -99,7 +102,7 @@ now > $RESULTS/start
 in_group a dd if=/dev/zero of=/run/big/file bs=1M count=1400 2> $RESULTS/dd
 now > $RESULTS/filled
 keep events.a $CG/a/memory.events; keep used $V/slots_used; keep max $V/slots_max
-in_group b timeout 20 swapcheck --size 60M --passes 1 --json > $RESULTS/refused.json
+in_group b timeout 20 /run/swapcheck --size 60M --passes 1 --json > $RESULTS/refused.json
 now > $RESULTS/refused; keep events.b $CG/b/memory.events
 size=$(stat -c %s /run/big/file)
 cmp -n $size /run/big/file /dev/zero && echo same > $RESULTS/same

@@ -969,6 +969,17 @@ unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 	return max(atomic_long_read(&memcg->vswap.tables), 0L) >> PAGE_SHIFT;
 }
 
+/* How many of @nr slots of devices may a group take, within its limits? */
+static long vswap_within_limits(struct mem_cgroup *memcg, long nr)
+{
+	if (!memcg || do_memsw_account())
+		return nr;
+	for (; !mem_cgroup_is_root(memcg); memcg = parent_mem_cgroup(memcg))
+		nr = min_t(long, nr, READ_ONCE(memcg->swap.max) -
+				     page_counter_read(&memcg->swap));
+	return nr;
+}
+
 #else /* !CONFIG_MEMCG */
 
 static struct vswap_group vswap_everybody;
@@ -989,6 +1000,11 @@ void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 	atomic_long_sub(nr, &vswap_everybody.zswapped);
 }
 
+static long vswap_within_limits(struct mem_cgroup *memcg, long nr)
+{
+	return nr;
+}
+
 #endif /* CONFIG_MEMCG */
 
 /**
@@ -999,9 +1015,7 @@ void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
  */
 long vswap_slots_left(struct mem_cgroup *memcg)
 {
-	long room = vswap_device_room();
-
-	return memcg ? mem_cgroup_limit_swap_pages(memcg, room) : room;
+	return vswap_within_limits(memcg, vswap_device_room());
 }
 
 /*
