@@ -322,4 +322,15 @@ def test_on_takes_a_machine(tmp_path: Path, word: str) -> None:
 )  # fmt: skip
 def test_tests_run_side_by_side(arguments: list[str], parallel: bool) -> None:
     """Unless the user has said how, or looks at one."""
-    assert bool(test.side_by_side(arguments)) == parallel
+    assert bool(test.side_by_side(arguments, 2)) == parallel
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cpus", "workers"),
+    [([], 2, "auto"), (["--on", "um-release"], 2, "auto"), (["--on", "x86_64-debug"], 1, "1"),
+     (["--on", "x86_64-debug"], 2, "1"), (["--on=x86_64-release"], 6, "3")],
+)  # fmt: skip
+def test_guests_that_are_emulated_have_their_cpus(arguments: list[str], cpus: int, workers: str) -> None:
+    """Two each: with both CPUs of the host wanted by two guests, each would wait for the other."""
+    chosen = test.side_by_side(arguments, cpus)
+    assert chosen[chosen.index("-n") + 1] == workers

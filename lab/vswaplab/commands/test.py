@@ -2,8 +2,8 @@
 """Build what the tests need and run them. Arguments it does not know go to pytest.
 
 pytest runs twice: once to build the kernels that the chosen tests boot, and only those (see
-tests/conftest.py), with the progress shown; then to run the tests, one file per CPU at a time.
-The last line printed is pytest's summary.
+tests/conftest.py), with the progress shown; then to run the tests, as many files at a
+time as there are CPUs for. The last line printed is pytest's summary.
 """
 
 import argparse
@@ -38,13 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 ONE_AT_A_TIME = ("--numprocesses", "--pdb", "--collect-only", "--co", "--trace")
 
 
-def side_by_side(arguments: list[str]) -> list[str]:
-    """What makes pytest run a test file on each CPU; nothing if the arguments speak against it."""
+def side_by_side(arguments: list[str], cpus: int) -> list[str]:
+    """What makes pytest run a test file on each CPU; nothing if the arguments speak against it.
+
+    With ``--on x86_64-...`` each guest is emulated with two CPUs or more, and takes two: one that waits for the
+    other guest's CPU would miss its times.
+    """
     if any(
         argument.startswith(("-n", "-s")) or argument.partition("=")[0] in ONE_AT_A_TIME for argument in arguments
     ):
         return []
-    return ["-n", "auto", "--maxprocesses", "4", "--dist", "loadscope"]
+    emulated = any(argument.removeprefix("--on=").startswith("x86_64-") for argument in arguments)
+    return ["-n", str(max(1, cpus // 2)) if emulated else "auto", "--maxprocesses", "4", "--dist", "loadscope"]
 
 
 def main(args: argparse.Namespace) -> int:
@@ -54,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     chosen = [*(["--long"] if args.long or suites else []), *suites, *args.pytest]
     os.chdir(paths.repo_root())
     sys.stdout.flush()
-    parallel = side_by_side(args.pytest)
+    parallel = side_by_side(args.pytest, len(os.sched_getaffinity(0)))
     if parallel:
         code = subprocess.run([*pytest, *chosen, "--build-only"], check=False).returncode
         if code:
