@@ -37,6 +37,18 @@ def test_a_disk_in_ram(built_kernel: Callable[[str, str, str], BuiltKernel], wor
     assert found.counters["pswpout"] > 5_000 and found.counters["zswpout"] == 0
 
 
+@pytest.mark.parametrize("name", ["vswap", "mainline"])
+def test_tmpfs_is_measured_and_not_the_programs_text(
+    built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path, name: str
+) -> None:
+    """At the limit of a group, reading text again has reclaim look at all pages of the tmpfs, in vain, each time."""
+    kernel = check.trial(built_kernel(name, "um", "release"), boot)
+    found = round.run(Case("tmpfs", "zswap", "memcg", page_cluster=0), kernel, SMALL, workload_dir, boot)
+    assert found.status == "ok", found.reason
+    assert found.counters["zswpout"] > 20_000
+    assert found.counters["pgscan_direct"] < 1.5 * found.counters["zswpout"], found.counters
+
+
 NEW = [
     Case("leftover", "zram", "global", "lzo", page_cluster=0),
     Case("refault", "zswap", "global", page_cluster=3),
