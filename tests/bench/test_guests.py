@@ -41,7 +41,7 @@ def test_a_disk_in_ram(built_kernel: Callable[[str, str, str], BuiltKernel], wor
 def test_tmpfs_is_measured_and_not_the_programs_text(
     built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path, name: str
 ) -> None:
-    """At the limit of a group, reading text again has reclaim look at all pages of the tmpfs, in vain, each time."""
+    """At the limit of a group, reading text again has reclaim look at all pages of the tmpfs, in vain."""
     kernel = check.trial(built_kernel(name, "um", "release"), boot)
     found = round.run(Case("tmpfs", "zswap", "memcg", page_cluster=0), kernel, SMALL, workload_dir, boot)
     assert found.status == "ok", found.reason
