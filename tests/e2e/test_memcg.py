@@ -189,6 +189,54 @@ def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(
     assert parent >= 1000 * 4096 and caller < most, result.files["after"]
 
 
+# Every second page of a group is on the device, so that each is read by itself, and it may not have many back.
+LIMIT_AT_SWAPOFF = """
+cat > /run/owner.py <<'EOF'
+import mmap, os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, anonymous, enter, fill, page_out
+PAGES = 1024
+memory = anonymous(PAGES)
+enter("g")
+fill(memory, range(PAGES))
+page_out(memory, PAGES * PAGE)
+for page in range(0, PAGES, 2):
+    memory.madvise(mmap.MADV_DONTNEED, page * PAGE, PAGE)
+open("/run/ready", "w").close(); sys.stdin.read()
+EOF
+echo always > $V/mode; mkfifo /run/end; group g
+T=/sys/kernel/tracing; mountpoint -q $T || mount -t tracefs tracefs $T
+CG=$CG python3 /run/owner.py < /run/end & pid=$!
+exec 9> /run/end
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.2; done
+n=0  # until they are on the device alone
+while [ $n -lt 30 ] && [ $(cat $CG/g/memory.current) -gt 1000000 ]; do
+  echo 8M > $CG/g/memory.reclaim; sleep 0.1; n=$((n+1))
+done 2> /dev/null
+cat $V/physical > $RESULTS/before
+echo 0 > $CG/g/memory.swap.max; echo $(($(cat $CG/g/memory.current) + 300000)) > $CG/g/memory.max
+echo 1 > $T/events/block/block_bio_queue/enable; echo 1 > $T/events/vmscan/mm_vmscan_memcg_reclaim_begin/enable
+swapoff $(device); echo $? > $RESULTS/swapoff
+grep swapoff- $T/trace > $RESULTS/trace
+exec 9>&-; wait $pid; echo $? > $RESULTS/code
+verify > $RESULTS/verify
+"""
+
+
+def test_reads_are_submitted_before_a_process_is_killed(boot_guest: Boot) -> None:
+    """swapoff holds the locks of pages that are to be read: what is killed may wait for one of them."""
+    result = boot_guest(LIMIT_AT_SWAPOFF.format(here=Path(__file__).parent), swap="file:64M", zswap=False)
+    assert number(result, "swapoff") == 0 and number(result, "verify") == 0, result.output
+    assert number(result, "before") >= 500 and number(result, "code") == 128 + 9
+    # What swapoff did, in order: it read, it reclaimed so that it might fail, or so that a process is killed.
+    steps = [
+        "read" if "block_bio_queue" in line else "may fail" if "RETRY_MAYFAIL" in line else "kills"
+        for line in result.files["trace"].splitlines()
+    ]
+    last = steps.index("kills")
+    assert steps[last - 1] == "read" and "may fail" in steps[:last], steps
+
+
 def test_v1_memsw_stays_balanced(boot_guest: Boot) -> None:
     """Each swapped page is charged once, and nothing is charged when all is freed."""
     result = boot_guest(

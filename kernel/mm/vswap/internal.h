@@ -127,6 +127,7 @@ static inline size_t vswap_table_bytes(void)
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
 extern unsigned long vswap_leaving;
+bool vswap_can_name_memory(void);
 long __vswap_hidden_room(void);
 
 /*
@@ -491,8 +492,8 @@ unsigned long vswap_fill_holes(void);
 void vswap_compact_pools(void);
 bool vswap_spares_process(unsigned long pages, unsigned long total);
 int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed);
-bool vswap_can_name_memory(void);
 bool vswap_wanted(struct folio *folio);
+bool vswap_wants_pool(void);
 void vswap_free_run(const unsigned long *words, unsigned int nr,
 		    struct mem_cgroup *memcg);
 #endif

@@ -1019,12 +1019,13 @@ long vswap_slots_left(struct mem_cgroup *memcg)
 }
 
 /*
- * See vswap_may_write_back(). If there are only entries of devices, which have
- * their place there, writeback does not need room for more.
+ * See vswap_may_write_back(). If zswap takes data for entries of devices alone,
+ * which have their place there, writeback does not need room for more.
  */
 bool __vswap_may_write_back(struct mem_cgroup *memcg)
 {
 	if (!READ_ONCE(total_swap_pages))
 		return false;
-	return READ_ONCE(vswap_mode) == VSWAP_NEVER || vswap_slots_left(memcg) > 0;
+	return READ_ONCE(vswap_mode) == VSWAP_NEVER || !vswap_can_name_memory() ||
+	       vswap_slots_left(memcg) > 0;
 }

@@ -6,10 +6,8 @@
 
 #include <linux/init.h>
 #include <linux/jiffies.h>
-#include <linux/memblock.h>
 #include <linux/memcontrol.h>
 #include <linux/mutex.h>
-#include <linux/pfn.h>
 #include <linux/plist.h>
 #include <linux/swap_ops.h>
 #include <linux/zswap.h>
@@ -36,17 +34,25 @@ static void vswap_make_ready(void)
 	smp_store_release(&vswap_ready, true);
 }
 
-/* Writeback needs a pool as long as there is a device and zswap is in use. */
 static void vswap_pool_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(vswap_pool_work, vswap_pool_work_fn);
+
+/*
+ * Writeback needs a pool as long as there is a device and zswap is in use, for
+ * virtual slots.
+ */
+VISIBLE_IF_KUNIT bool vswap_wants_pool(void)
+{
+	return READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
+	       !zswap_never_enabled() && vswap_can_name_memory();
+}
 
 static void vswap_pool_work_fn(struct work_struct *work)
 {
 	if (vswap_si && vswap_devices_suffice())
 		vswap_make_ready();
 	/* If allocation failed, try again in a moment. */
-	if (!vswap_resize_pool(READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
-			       !zswap_never_enabled()))
+	if (!vswap_resize_pool(vswap_wants_pool()))
 		schedule_delayed_work(&vswap_pool_work, HZ);
 }
 
@@ -86,7 +92,8 @@ void vswap_policy_changed(void)
 	if (!vswap_si)
 		return;
 	if (vswap_devices_suffice() ||
-	    (READ_ONCE(vswap_mode) != VSWAP_NEVER && !zswap_never_enabled()))
+	    (READ_ONCE(vswap_mode) != VSWAP_NEVER && !zswap_never_enabled() &&
+	     vswap_can_name_memory()))
 		vswap_make_ready();
 	mod_delayed_work(system_percpu_wq, &vswap_pool_work, 0);
 }
@@ -196,13 +203,6 @@ bool vswap_require_nofs(void)
  * at all: a virtual one if virtual swap is used, or, when devices have no room,
  * if there is room.
  */
-
-/* Can a backing word name memory anywhere in this machine? */
-VISIBLE_IF_KUNIT bool vswap_can_name_memory(void)
-{
-	KUNIT_STATIC_STUB_REDIRECT(vswap_can_name_memory);
-	return PFN_PHYS(max_pfn) <= 1ULL << VSWAP_HANDLE_BITS;
-}
 
 /* Is virtual swap used, for zswap? */
 static bool vswap_is_used_for_zswap(void)

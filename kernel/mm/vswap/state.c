@@ -10,7 +10,10 @@
 #include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/jump_label.h>
+#include <linux/memblock.h>
+#include <linux/pfn.h>
 #include <linux/swap.h>
+#include <kunit/static_stub.h>
 
 #include "internal.h"
 
@@ -39,6 +42,13 @@ bool vswap_ready;
 
 /* Devices that are being removed, by their types; or gone, with nothing in use */
 unsigned long vswap_leaving;
+
+/* Can a backing word name memory anywhere in this machine? */
+bool vswap_can_name_memory(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(vswap_can_name_memory);
+	return PFN_PHYS(max_pfn) <= 1ULL << VSWAP_HANDLE_BITS;
+}
 
 /* See vswap_hidden_room(). */
 long __vswap_hidden_room(void)

@@ -75,8 +75,11 @@ static int vswap_batch_add(struct vswap_batch *batch, swp_entry_t entry)
 		 * With memory left, the owner has reached a limit: its OOM
 		 * killer may act, as always at swapoff.
 		 */
-		if (PTR_ERR(folio) == -ENOMEM && !vswap_memory_is(VSWAP_MEMORY_SHORT))
+		if (PTR_ERR(folio) == -ENOMEM && !vswap_memory_is(VSWAP_MEMORY_SHORT)) {
+			/* What is killed must not wait for pages that are to be read. */
+			swap_read_submit(&batch->ctx);
 			folio = vswap_alloc_folio(entry, GFP_HIGHUSER_MOVABLE);
+		}
 	} while (PTR_ERR(folio) == -EEXIST);
 
 	/* Freed in the meantime? */

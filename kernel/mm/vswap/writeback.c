@@ -24,6 +24,7 @@
 #include <linux/memcontrol.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
+#include <linux/sizes.h>
 #include <linux/swap_ops.h>
 
 #include "internal.h"
@@ -201,7 +202,7 @@ bool vswap_resize_pool(bool wanted)
 	unsigned int want = 0;
 
 	if (wanted && vswap_have_requests())
-		want = clamp(totalram_pages() / 256, 64UL, 1024UL);
+		want = clamp(totalram_pages() / 256, 64UL, SZ_4M >> PAGE_SHIFT);
 	spin_lock(&vswap_flight_lock);
 	vswap_want_flights = want;
 	spin_unlock(&vswap_flight_lock);
