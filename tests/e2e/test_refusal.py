@@ -393,9 +393,10 @@ keep refusals $V/refused
 
 
 @pytest.mark.kernel("vswap", "um", "debug", checkers=True)
-def test_locking_races_reclaim(boot_guest: Boot) -> None:
+def test_locking_races_reclaim(boot_guest: Boot, pytestconfig: pytest.Config) -> None:
     """All data is right, and the number of refused pages is zero in the end; the guest checks its words."""
-    result = boot_guest(LOCKING_RACE.format(here=Path(__file__).parent, seconds=10), cpus=2, timeout=300.0)
+    seconds = 60 if pytestconfig.getoption("--on") else 10  # an emulated debug kernel takes seconds for a turn
+    result = boot_guest(LOCKING_RACE.format(here=Path(__file__).parent, seconds=seconds), cpus=2, timeout=300.0)
     assert number(result, "failed") == 0, result.output
     assert all(number(result, f"turns.{n}") >= 5 for n in range(1, 5))
     assert number(result, "refusals") == 0

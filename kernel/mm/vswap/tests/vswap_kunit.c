@@ -1768,45 +1768,50 @@ static void enable_zswap(bool enable)
 static void memory_out_of_reach(struct kunit *test)
 {
 	struct folio *folio = new_folio(test, 0);
-	bool enabled = zswap_is_enabled(), ready = vswap_ready;
+	bool enabled = zswap_is_enabled();
 
-	if (vswap_device_room())
-		kunit_skip(test, "there are devices");
 	enable_zswap(false);
 	kunit_deactivate_static_stub(test, vswap_wanted);
 	kunit_activate_static_stub(test, vswap_can_name_memory, cannot_name_memory);
-	/* There is a device, and it has room. */
-	vswap_nr_tiers++;
-	total_swap_pages++;
+	/* A device has room. */
 	atomic_long_inc(&nr_swap_pages);
 	KUNIT_EXPECT_TRUE(test, vswap_wanted(folio));
 	enable_zswap(true);
 	KUNIT_EXPECT_TRUE(test, zswap_is_enabled());
 	KUNIT_EXPECT_FALSE(test, vswap_wanted(folio));
-	/* Nothing is prepared for what zswap stores, and all of it has its place. */
-	if (vswap_mode == VSWAP_AUTO) {
-		vswap_ready = false;
-		vswap_policy_changed();
-		KUNIT_EXPECT_FALSE(test, vswap_ready);
-	}
-	vswap_ready = true;
-	KUNIT_EXPECT_FALSE(test, vswap_wants_pool());
-	atomic_long_dec(&nr_swap_pages);
-	KUNIT_EXPECT_TRUE(test, __vswap_may_write_back(NULL));
-
 	kunit_deactivate_static_stub(test, vswap_can_name_memory);
-	KUNIT_EXPECT_EQ(test, __vswap_may_write_back(NULL), vswap_mode == VSWAP_NEVER);
-	atomic_long_inc(&nr_swap_pages);
-	KUNIT_EXPECT_TRUE(test, vswap_wants_pool());
-	if (vswap_mode == VSWAP_AUTO) {
-		vswap_ready = false;
-		vswap_policy_changed();
-		KUNIT_EXPECT_TRUE(test, vswap_ready);
-	}
 	KUNIT_EXPECT_TRUE(test, vswap_wanted(folio));
 	enable_zswap(enabled);
 	KUNIT_EXPECT_EQ(test, zswap_is_enabled(), enabled);
 	atomic_long_dec(&nr_swap_pages);
+}
+
+/* Then nothing is prepared for it, and its entries have their places on devices. */
+static void nothing_for_memory_out_of_reach(struct kunit *test)
+{
+	bool ready = vswap_ready;
+
+	if (vswap_device_room() || vswap_mode != VSWAP_AUTO || zswap_never_enabled())
+		kunit_skip(test, "needs zswap, the default mode and no device");
+
+	/* There is a device, which is full. */
+	vswap_nr_tiers++;
+	total_swap_pages++;
+	kunit_activate_static_stub(test, vswap_can_name_memory, cannot_name_memory);
+	vswap_ready = false;
+	vswap_policy_changed();
+	KUNIT_EXPECT_FALSE(test, vswap_ready);
+	vswap_ready = true;
+	KUNIT_EXPECT_FALSE(test, vswap_wants_pool());
+	KUNIT_EXPECT_TRUE(test, __vswap_may_write_back(NULL));
+
+	kunit_deactivate_static_stub(test, vswap_can_name_memory);
+	KUNIT_EXPECT_TRUE(test, vswap_wants_pool());
+	KUNIT_EXPECT_FALSE(test, __vswap_may_write_back(NULL));
+	vswap_ready = false;
+	vswap_policy_changed();
+	KUNIT_EXPECT_TRUE(test, vswap_ready);
+
 	total_swap_pages--;
 	vswap_nr_tiers--;
 	vswap_ready = ready;
@@ -1860,6 +1865,7 @@ static void room_during_swapoff(struct kunit *test)
 static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(policy_is_asked_for_many),
 	KUNIT_CASE(memory_out_of_reach),
+	KUNIT_CASE(nothing_for_memory_out_of_reach),
 	KUNIT_CASE(room_during_swapoff),
 	KUNIT_CASE(alloc_every_order),
 	KUNIT_CASE(no_slot_before_all_is_ready),
