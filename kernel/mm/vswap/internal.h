@@ -493,7 +493,6 @@ void vswap_compact_pools(void);
 bool vswap_spares_process(unsigned long pages, unsigned long total);
 int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed);
 bool vswap_wanted(struct folio *folio);
-bool vswap_wants_pool(void);
 void vswap_free_run(const unsigned long *words, unsigned int nr,
 		    struct mem_cgroup *memcg);
 #endif

@@ -34,25 +34,17 @@ static void vswap_make_ready(void)
 	smp_store_release(&vswap_ready, true);
 }
 
+/* Writeback needs a pool as long as there is a device and zswap is in use. */
 static void vswap_pool_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(vswap_pool_work, vswap_pool_work_fn);
-
-/*
- * Writeback needs a pool as long as there is a device and zswap is in use, for
- * virtual slots.
- */
-VISIBLE_IF_KUNIT bool vswap_wants_pool(void)
-{
-	return READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
-	       !zswap_never_enabled() && vswap_can_name_memory();
-}
 
 static void vswap_pool_work_fn(struct work_struct *work)
 {
 	if (vswap_si && vswap_devices_suffice())
 		vswap_make_ready();
 	/* If allocation failed, try again in a moment. */
-	if (!vswap_resize_pool(vswap_wants_pool()))
+	if (!vswap_resize_pool(READ_ONCE(vswap_ready) && READ_ONCE(vswap_nr_tiers) &&
+			       !zswap_never_enabled()))
 		schedule_delayed_work(&vswap_pool_work, HZ);
 }
 

@@ -1801,14 +1801,10 @@ static void nothing_for_memory_out_of_reach(struct kunit *test)
 	vswap_ready = false;
 	vswap_policy_changed();
 	KUNIT_EXPECT_FALSE(test, vswap_ready);
-	vswap_ready = true;
-	KUNIT_EXPECT_FALSE(test, vswap_wants_pool());
 	KUNIT_EXPECT_TRUE(test, __vswap_may_write_back(NULL));
 
 	kunit_deactivate_static_stub(test, vswap_can_name_memory);
-	KUNIT_EXPECT_TRUE(test, vswap_wants_pool());
 	KUNIT_EXPECT_FALSE(test, __vswap_may_write_back(NULL));
-	vswap_ready = false;
 	vswap_policy_changed();
 	KUNIT_EXPECT_TRUE(test, vswap_ready);
 
