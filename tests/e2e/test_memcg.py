@@ -226,7 +226,8 @@ verify > $RESULTS/verify
 def test_reads_are_submitted_before_a_process_is_killed(boot_guest: Boot) -> None:
     """swapoff holds the locks of pages that are to be read: what is killed may wait for one of them."""
     result = boot_guest(LIMIT_AT_SWAPOFF.format(here=Path(__file__).parent), swap="file:64M", zswap=False)
-    assert number(result, "swapoff") == 0 and number(result, "verify") == 0, result.output
+    # Out of memory, if nobody is left to kill while what was killed still frees its pages.
+    assert number(result, "swapoff") in (0, 2) and number(result, "verify") == 0, result.output
     assert number(result, "before") >= 500 and number(result, "code") == 128 + 9
     # What swapoff did, in order: it read, it reclaimed so that it might fail, or so that a process is killed.
     steps = [

@@ -43,7 +43,8 @@ limited() {{  # CASE GROUP/FILE=VALUE...
   in_group p/c swapcheck --mode $mode --size 24M --passes 1 --json > $RESULTS/$case.json 2>/dev/null & pid=$!
   look $case; while kill -0 $pid 2>/dev/null; do look $case; sleep 0.1; done
   wait $pid; echo $? > $RESULTS/$case.code
-  for f in events stat; do keep $case.$f $CG/p/memory.$f; done
+  # What p/c did may be missing from the memory.stat of p for two seconds, on mainline too.
+  keep $case.events $CG/p/memory.events; keep $case.stat $CG/p/c/memory.stat
   rmdir $CG/p/c $CG/p
 }}
 {cases}
@@ -288,7 +289,7 @@ group a; in_group a python3 /run/drained.py > $RESULTS/seen
 
 # 24 MB of zeroes and 24 MB of text, of a group that may have 2 MB of a device that has room for all.
 ZEROES = """
-group a; echo 2M > $CG/a/memory.swap.max
+group a; echo 2060K > $CG/a/memory.swap.max  # 515 pages: the last of batches of 32 does not fit
 limited() {  # NAME OPTIONS...: all of the data is pushed out, and read back
   name=$1; shift; rm -f /run/ready /run/go
   in_group a swapcheck --size 24M --passes 1 "$@" --ready-file /run/ready --wait-file /run/go \
@@ -318,4 +319,4 @@ def test_zeroes_are_not_limited_by_swap_max_but_charged(boot_guest: Boot) -> Non
     assert slots > 5500 and zeroes["swpout_zero"] > 5500 and zeroes["pswpout"] == 0, zeroes
     assert number(result, "zeroes.swap") == 0 and numbers(result, "zeroes.events")["max"] == 0
     assert zeroes["vswap_tables"] >= 17 * slots, zeroes
-    assert MIB < number(result, "text.swap") <= 2 * MIB and numbers(result, "text.events")["max"] > 0, text
+    assert MIB < number(result, "text.swap") <= 2060 << 10 and numbers(result, "text.events")["max"] > 0, text
