@@ -138,8 +138,25 @@ def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(boot_guest: B
     assert parent == 0 and group > 16 * 1024
 
 
+# own GROUP: /run/owner.py waits until end_owner, with its pages, which GROUP has, on the device alone.
+OWNER = """
+own() {{
+  echo always > $V/mode; mkfifo /run/end
+  CG=$CG python3 /run/owner.py < /run/end & pid=$!
+  exec 9> /run/end
+  while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.2; done
+  n=0
+  while [ $n -lt 30 ] && [ $(cat $CG/$1/memory.current) -gt 1000000 ]; do
+    echo 8M > $CG/$1/memory.reclaim; sleep 0.1; n=$((n+1))
+  done 2> /dev/null
+}}
+end_owner() {{ exec 9>&-; wait $pid; echo $? > $RESULTS/code; verify > $RESULTS/verify; }}
+"""
+
 # The pages are written in p/c, and are on the device when that goes. Their process is in q, and waits.
-LEFT_ON_DEVICE = """
+LEFT_ON_DEVICE = (
+    OWNER
+    + """
 cat > /run/owner.py <<'EOF'
 import os, sys
 sys.path.insert(0, "{here}")
@@ -154,21 +171,14 @@ os.rmdir(f"{{CG}}/p/c")
 open("/run/ready", "w").close(); sys.stdin.read()
 assert holds(memory, range(PAGES))
 EOF
-echo always > $V/mode; mkfifo /run/end
 group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c; group q; group s
-CG=$CG python3 /run/owner.py < /run/end & pid=$!
-exec 9> /run/end
-while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.2; done
-n=0  # until they are on the device alone
-while [ $n -lt 30 ] && [ $(cat $CG/p/memory.current) -gt 1000000 ]; do
-  echo 8M > $CG/p/memory.reclaim; sleep 0.1; n=$((n+1))
-done 2> /dev/null
+own p
 echo $(cat $CG/p/memory.current) $(cat $V/physical) > $RESULTS/before
 in_group s swapoff $(device); echo $? > $RESULTS/swapoff
 sleep 0.3; echo $(cat $CG/p/memory.current) $(cat $CG/s/memory.current) > $RESULTS/after
-exec 9>&-; wait $pid; echo $? > $RESULTS/code
-verify > $RESULTS/verify
+end_owner
 """
+)
 
 
 def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(
@@ -190,7 +200,9 @@ def test_swapoff_does_not_pay_for_pages_of_a_group_that_is_gone(
 
 
 # Every second page of a group is on the device, so that each is read by itself, and it may not have many back.
-LIMIT_AT_SWAPOFF = """
+LIMIT_AT_SWAPOFF = (
+    OWNER
+    + """
 cat > /run/owner.py <<'EOF'
 import mmap, os, sys
 sys.path.insert(0, "{here}")
@@ -204,23 +216,16 @@ for page in range(0, PAGES, 2):
     memory.madvise(mmap.MADV_DONTNEED, page * PAGE, PAGE)
 open("/run/ready", "w").close(); sys.stdin.read()
 EOF
-echo always > $V/mode; mkfifo /run/end; group g
 T=/sys/kernel/tracing; mountpoint -q $T || mount -t tracefs tracefs $T
-CG=$CG python3 /run/owner.py < /run/end & pid=$!
-exec 9> /run/end
-while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.2; done
-n=0  # until they are on the device alone
-while [ $n -lt 30 ] && [ $(cat $CG/g/memory.current) -gt 1000000 ]; do
-  echo 8M > $CG/g/memory.reclaim; sleep 0.1; n=$((n+1))
-done 2> /dev/null
+group g; own g
 cat $V/physical > $RESULTS/before
 echo 0 > $CG/g/memory.swap.max; echo $(($(cat $CG/g/memory.current) + 300000)) > $CG/g/memory.max
 echo 1 > $T/events/block/block_bio_queue/enable; echo 1 > $T/events/vmscan/mm_vmscan_memcg_reclaim_begin/enable
 swapoff $(device); echo $? > $RESULTS/swapoff
 grep swapoff- $T/trace > $RESULTS/trace
-exec 9>&-; wait $pid; echo $? > $RESULTS/code
-verify > $RESULTS/verify
+end_owner
 """
+)
 
 
 def test_reads_are_submitted_before_a_process_is_killed(boot_guest: Boot) -> None:
