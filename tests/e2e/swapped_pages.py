@@ -51,7 +51,14 @@ def lock(memory: mmap.mmap, pages: range, call: str = "mlock") -> None:
 
 
 def page_out(memory: mmap.mmap, size: int) -> None:
-    """Ask until it is done: a page in use for a moment is left out."""
+    """Ask until it is done: a page in use for a moment is left out.
+
+    So is one that a CPU has not put onto the LRU yet; only asking there does that.
+    """
+    cpus = os.sched_getaffinity(0)
     for _ in range(5):
-        memory.madvise(MADV_PAGEOUT, 0, size)
+        for cpu in cpus:
+            os.sched_setaffinity(0, {cpu})
+            memory.madvise(MADV_PAGEOUT, 0, size)
         time.sleep(0.05)
+    os.sched_setaffinity(0, cpus)

@@ -105,7 +105,7 @@ echo $before $(grep ^memory /proc/cgroups | cut -f3) > $RESULTS/groups
 # The pages are written in p/c, which goes; they are read, but not written, in q, and swapped out from there.
 OWNER_GOES = """
 cat > /run/owner.py <<'EOF'
-import os, sys
+import os, sys, time
 sys.path.insert(0, "{here}")
 from swapped_pages import PAGE, anonymous, content, enter, fill, holds, page_out
 PAGES, CG = 1024, os.environ["CG"]
@@ -120,6 +120,11 @@ os.rmdir(f"{{CG}}/p/c")
 for page in range(PAGES):
     assert memory[page * PAGE:page * PAGE + 8] == content(page)[:8]
 page_out(memory, PAGES * PAGE)
+# Statistics may lag behind by 64 pages a CPU, for two seconds.
+for _ in range(50):
+    if zswap("p") == 0:
+        break
+    time.sleep(0.1)
 print(zswap("p"), zswap("q"))
 assert holds(memory, range(PAGES))
 EOF

@@ -40,7 +40,7 @@ def test_compaction_under_load(boot_guest: Boot) -> None:
     """A small pool is always full, and compacted and written back; the pool that is compacted changes."""
     compact = "echo 2 > /proc/sys/vm/drop_caches"  # by zsmalloc's shrinker, beside the other two
     change = f"for c in lz4 zstd lzo; do echo $c > $Z/compressor; {compact}; sleep 0.1; done"
-    result = boot_guest(UNDER_LOAD % change, cpus=2, swap="file:256M", pool_percent=3)
+    result = boot_guest(UNDER_LOAD % change, cpus=2, swap="file:256M", pool_percent=1)
     report = answer(result, "out.json")
     assert report["verified"] is True, f"{result.files['out.json']} {result.oom_kills} {result.output}"
     assert number(result, "rounds") >= 3
