@@ -24,6 +24,7 @@ PAGES = 16  # of a folio
 SIZES = Path("/sys/kernel/mm/transparent_hugepage")
 SIZE = SIZES / f"hugepages-{PAGES * PAGE >> 10}kB"
 FAIL = Path("/sys/kernel/debug/fail_make_request/times")
+MCL_CURRENT = 1
 
 
 class Turn:
@@ -108,6 +109,10 @@ def main() -> None:
     args.ready_file.touch()
     while not args.wait_file.exists():
         time.sleep(0.05)
+    # The requests that fail are to be those for the folios: what reclaim took of the program comes back now.
+    memory.close()
+    if ctypes.CDLL(None).mlockall(MCL_CURRENT):
+        sys.exit("mlockall failed")
 
     turns = mmap.mmap(-1, PAGE)
     mine, other = Turn(turns, 0), Turn(turns, 1)
