@@ -115,7 +115,7 @@ CLASSES = (
     Class(
         "Isolation", "What one group gets done beside another that does its worst, against the same on mainline"
         " with a swap file. Limits must hold, and the bystander's data is compared. x86-64, instructions as time.",
-        ("./vswap bench isolation isolation-full --arch x86_64 --cpus 1 --page-cluster 0 --rounds 6"
+        ("./vswap bench isolation isolation-full --arch x86_64 --cpus 1 --page-cluster 0 --rounds 12"
          " --json docs/reliability/isolation.json",),
         special="isolation",
     ),
