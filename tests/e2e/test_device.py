@@ -215,6 +215,47 @@ def test_swapoff_to_another_device(boot_guest: Boot, pytestconfig: pytest.Config
     assert result.oom_kills == []
 
 
+# Both devices have the same priority, so each has a part. A group that never rests reclaims meanwhile: to either
+# device, to zswap, and to devices that are going.
+TWO_AT_ONCE = (
+    HELD
+    + """
+first=$(device); second=$(scratch)
+mkswap $second > /dev/null; swapoff $first; swapon -p 1 $first; swapon -p 1 $second
+group a; start text a --size 48M --text 40
+group b; echo 16M > $CG/b/memory.high  # without a device there is nowhere to go, and a limit would kill
+in_group b swapcheck --mode churn --size 32M --threads 2 --text 40 --seconds 12 --json \\
+  > $RESULTS/churn.json & churn=$!
+n=0
+while [ $n -lt 6 ] && kill -0 $churn 2> /dev/null; do
+  n=$((n + 1)); [ $((n % 2)) = 0 ] && echo Y > $Z/enabled || echo N > $Z/enabled
+  echo 48M 2> /dev/null > $CG/a/memory.reclaim
+  awk 'NR > 1 { print $4 }' /proc/swaps >> $RESULTS/before
+  swapoff $first & swapoff $second; echo $? >> $RESULTS/codes; wait $!; echo $? >> $RESULTS/codes
+  verify >> $RESULTS/verify; cat $V/physical >> $RESULTS/physical
+  swapon -p 1 $first; swapon -p 1 $second
+done
+echo max > $CG/b/memory.high; wait $churn; finish text; settle
+"""
+)
+
+
+def test_two_swapoffs_at_once(boot_guest: Boot) -> None:
+    """Each moves the data of its device and no other, while a group reclaims all the time."""
+    result = boot_guest(
+        TWO_AT_ONCE, cpus=2, mem_bytes=300 * MIB, swap="file:128M", scratch=128 * MIB, mode="always",
+        pool_percent=10, timeout=600.0,
+    )  # fmt: skip
+    for name in ("text", "churn"):
+        assert answer(result, f"{name}.json")["verified"] is True, result.output
+    codes = result.files["codes"].split()
+    assert set(codes) == {"0"} and len(codes) >= 6
+    assert set(result.files["verify"].split()) == {"0"} and set(result.files["physical"].split()) == {"0"}
+    # Without zswap each device had a good part of 48 MB before it was removed.
+    assert all(int(kb) > 4096 for kb in result.files["before"].split()[:2]), result.files["before"]
+    assert result.oom_kills == [] and (result.end.slots_used, result.end.physical) == (0, 0)
+
+
 # The same is to be seen without virtual swap.
 OFF = pytest.mark.kernel("vswap-off", "um", "debug")
 FAULTS = pytest.mark.kernel("vswap", "um", "debug", checkers=True)
