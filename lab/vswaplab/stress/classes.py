@@ -56,7 +56,8 @@ _FAULTS = ("tests/e2e/test_faults.py", "tests/e2e/test_device.py", "tests/e2e/te
 _CHECKED = tuple(
     f"tests/e2e/test_{name}.py"
     for name in ("kunit", "memcg", "tables_charged", "compact", "metadata", "security", "toggles", "modes",
-                 "edges")
+                 "edges", "lookup", "entries", "fragmentation", "vswapctl", "ctl_drain", "ctl_export",
+                 "ctl_unprivileged")
 )
 _FOLIOS, _SECURITY, _ENTRIES = (f"tests/e2e/test_{name}.py" for name in ("large_folios", "security", "entries"))
 
