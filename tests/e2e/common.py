@@ -5,9 +5,16 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Protocol
 
+import pytest
+
 from vswaplab.guest import GuestResult
 
 MIB = 1 << 20
+
+
+def emulated_with_checkers(config: pytest.Config) -> bool:
+    """Whether guests are on x86-64 with a debug kernel: ten times slower than elsewhere, and with more memory."""
+    return bool(config.getoption("--on") == ("x86_64", "debug"))
 
 
 class Boot(Protocol):

@@ -7,7 +7,17 @@ import signal
 
 import pytest
 
-from tests.e2e.common import HELD, MIB, Boot, answer, checked_mode, fields, nothing_is_left, number
+from tests.e2e.common import (
+    HELD,
+    MIB,
+    Boot,
+    answer,
+    checked_mode,
+    emulated_with_checkers,
+    fields,
+    nothing_is_left,
+    number,
+)  # fmt: skip
 from tests.e2e.test_modes import MODES
 from vswaplab.guest import GuestResult
 
@@ -201,7 +211,7 @@ for name in hog noise text; do finish $name; done
 
 def test_swapoff_to_another_device(boot_guest: Boot, pytestconfig: pytest.Config) -> None:
     """What neither compresses nor fits in memory goes there, also while the first is nearly full."""
-    if pytestconfig.getoption("--on") == ("x86_64", "debug"):
+    if emulated_with_checkers(pytestconfig):
         pytest.skip("programs come over 9p, which with the checkers on needs the memory that is left")
     result = boot_guest(
         TO_ANOTHER, mem_bytes=200 * MIB, swap="file:128M", scratch=64 * MIB, mode="always", pool_percent=20

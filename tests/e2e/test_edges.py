@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.e2e.common import HELD, MIB, Boot, answer, fields, nothing_is_left, number
+from tests.e2e.common import HELD, MIB, Boot, answer, emulated_with_checkers, fields, nothing_is_left, number
 from tests.e2e.others import meminfo
 
 NOW = "now() { read up _ < /proc/uptime; echo $up; }\n"
@@ -116,7 +116,7 @@ settle; left
 @pytest.mark.kernel("vswap", "um", "release")
 def test_full_virtual_space(boot_guest: Boot, pytestconfig: pytest.Config) -> None:
     """A GiB of slots, all in use for zeroes: the next to reclaim is told at once that there is no room."""
-    most = 240 if pytestconfig.getoption("--on") == ("x86_64", "debug") else 60  # to write 1.4 GB
+    most = 240 if emulated_with_checkers(pytestconfig) else 60  # to write 1.4 GB
     result = boot_guest(
         FULL_SPACE,
         flavour="release",
@@ -406,13 +406,13 @@ def test_bad_boot_parameters(boot_guest: Boot, cmdline: tuple[str, ...]) -> None
     assert result.end.slots_used == 0
 
 
-# What the first program has is cold; the second one fills all memory, and swaps out more than the pool takes.
+# What the first program has is cold; the second one fills its memory, and swaps out more than the pool takes.
 FULL_POOL = """
 echo 100 > $Z/accept_threshold_percent
 group a; group b
 start cold a --size 40M --passes 1 --text 40
 echo 36M > $CG/a/memory.reclaim
-start hot b --size $(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) + 81920))K --passes 1 --text 40
+start hot b --size {hot} --passes 1 --text 40
 grep -E '^zswpwb|^pswpout|^zswpout' /proc/vmstat > $RESULTS/vmstat
 keep hit /sys/kernel/debug/zswap/pool_limit_hit
 finish hot; finish cold; settle; left
@@ -427,11 +427,12 @@ def test_threshold_of_100_percent(boot_guest: Boot, pytestconfig: pytest.Config)
     Otherwise what is cold stays in the pool, and what is new goes to the device.
     """
     written_back = {}
-    # Guests that get more memory because they are debug kernels get no larger pool.
-    percent = 3 if pytestconfig.getoption("--on") == ("x86_64", "debug") else 10
+    hot, percent = "160M", 10
+    if emulated_with_checkers(pytestconfig):  # there more memory is to be filled, and the pool is as large
+        hot, percent = "$(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) + 81920))K", 3
     for kernel in ("vswap", "mainline"):
         result = boot_guest(
-            HELD + FULL_POOL,
+            HELD + FULL_POOL.format(hot=hot),
             kernel=kernel,
             flavour="release",
             mem_bytes=128 * MIB,
