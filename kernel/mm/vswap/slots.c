@@ -51,26 +51,33 @@ static swp_entry_t vswap_word_to_slot(unsigned long word)
 }
 
 /**
- * __vswap_note_cache_only - the swap count of a slot has become zero, or not
+ * __vswap_note_cache_only - the swap count of a slot becomes zero, or not
  * @ci: the virtual cluster, locked
- * @ci_off: the slot; a folio is in the swap cache there
+ * @ci_off: the slot, which one of a device backs; a folio is in the swap cache there
  * @cache_only: whether there is no swap count any more
  */
 void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
 			     bool cache_only)
 {
-	unsigned long word = ci->backing[ci_off];
 	atomic_long_t *rmap;
 
 	lockdep_assert_held(&ci->lock);
-	if (vswap_backing_tag(word) != VSWAP_SLOT)
-		return;
-
-	rmap = vswap_rmap_word(vswap_word_to_slot(word));
+	rmap = vswap_rmap_word(vswap_word_to_slot(ci->backing[ci_off]));
 	if (cache_only)
 		atomic_long_or(VSWAP_RMAP_CACHE_ONLY, rmap);
 	else
 		atomic_long_andnot(VSWAP_RMAP_CACHE_ONLY, rmap);
+}
+
+/**
+ * __vswap_note_count - the swap count of a slot was decreased, perhaps to zero
+ * @ci: the virtual cluster, locked
+ * @ci_off: the slot; a folio is in the swap cache there
+ */
+void __vswap_note_count(struct swap_cluster_info *ci, unsigned int ci_off)
+{
+	vswap_note_cache_only(ci, ci_off,
+			      !swp_tb_get_count(__swap_table_get(ci, ci_off)));
 }
 
 /**

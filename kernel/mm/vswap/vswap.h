@@ -285,6 +285,7 @@ void __vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
 		      unsigned int nr, swp_entry_t virt);
 void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
 			     bool cache_only);
+void __vswap_note_count(struct swap_cluster_info *ci, unsigned int ci_off);
 
 /* Note what the slots will back. Return: false if @virt is no virtual slot. */
 static inline bool vswap_set_rmap(struct swap_cluster_info *ci,
@@ -297,12 +298,21 @@ static inline bool vswap_set_rmap(struct swap_cluster_info *ci,
 	return true;
 }
 
-/* The swap count of a slot has become zero, or nonzero; @ci is locked. */
+/* The swap count of a slot becomes zero, or nonzero; @ci is locked. */
 static inline void vswap_note_cache_only(struct swap_cluster_info *ci,
 					 unsigned int ci_off, bool cache_only)
 {
-	if (is_vswap_in_use(ci))
+#ifdef CONFIG_VSWAP
+	if (is_vswap_in_use(ci) && vswap_backing_tag(ci->backing[ci_off]) == VSWAP_SLOT)
 		__vswap_note_cache_only(ci, ci_off, cache_only);
+#endif
+}
+
+/* A swap count was decreased, perhaps to zero; @ci is locked. */
+static inline void vswap_note_count(struct swap_cluster_info *ci, unsigned int ci_off)
+{
+	if (is_vswap_in_use(ci))
+		__vswap_note_count(ci, ci_off);
 }
 
 /* io.c: I/O of the virtual device, and what the storage behind it is like */
