@@ -20,7 +20,8 @@
  *	SLOT  -> LOST	to be evacuated, but could not be read; by way of NONE
  *	LOST  -> NONE	freed
  *
- * Rules 1 and 2 of internal.h say who may do that. A slot that is not free, not
+ * The transitions to ZSWAP are in zswap.c. Rules 1 and 2 of internal.h say who may
+ * do that. A slot that is not free, not
  * zero-filled and without backing has its folio in the swap cache: there is no
  * other copy of the data.
  */
@@ -87,6 +88,16 @@ static void vswap_release_backing(struct swap_cluster_info *ci,
 			vswap_count_refused(ci, off, -(int)len);
 		trace_vswap_backing(entry, len, tag, VSWAP_NONE, reason);
 	}
+}
+
+/**
+ * vswap_release_old - release what backs a slot, whose page was written out again
+ * @ci: the cluster, locked
+ * @virt: the slot; its folio is locked
+ */
+void vswap_release_old(struct swap_cluster_info *ci, swp_entry_t virt)
+{
+	vswap_release_backing(ci, virt, 1, VSWAP_ALL_TAGS, VSWAP_WRITTEN);
 }
 
 static void vswap_release_folio(struct swap_cluster_info *ci,
@@ -217,36 +228,6 @@ bool vswap_can_read(struct swap_cluster_info *ci, unsigned int ci_off,
 		}
 	}
 	return true;
-}
-
-/**
- * vswap_back_by_zswap - let compressed data back a slot
- * @virt: the slot
- * @word: the word that names the data
- *
- * What backed the slot before is released.
- *
- * Context: The folio in the swap cache at the slot is locked.
- * Return: the owner of the slot, which stays until the slot is freed, or NULL.
- */
-struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word)
-{
-	struct swap_cluster_info *ci = __swap_entry_to_cluster(virt);
-	unsigned int off = swp_cluster_offset(virt);
-	struct mem_cgroup *memcg;
-	enum vswap_tag from;
-
-	spin_lock(&ci->lock);
-	from = vswap_backing_tag(ci->backing[off]);
-	if (from != VSWAP_NONE)
-		vswap_release_backing(ci, virt, 1, VSWAP_ALL_TAGS, VSWAP_WRITTEN);
-	memcg = vswap_memcg_owner(ci, off);
-	ci->owners |= vswap_owner_bit(__swap_cgroup_get(ci, off));
-	WRITE_ONCE(ci->backing[off], word);
-	spin_unlock(&ci->lock);
-	vswap_count(VSWAP_NR_ZSWAP, 1);
-	trace_vswap_backing(virt, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
-	return memcg;
 }
 
 /*

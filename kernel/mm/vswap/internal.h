@@ -168,7 +168,7 @@ void vswap_grow_work(struct work_struct *work);
 
 /* backing.c */
 unsigned long vswap_word(struct folio *folio, unsigned int idx);
-struct mem_cgroup *vswap_back_by_zswap(swp_entry_t virt, unsigned long word);
+void vswap_release_old(struct swap_cluster_info *ci, swp_entry_t virt);
 unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 
 /* slots.c */
@@ -233,7 +233,8 @@ struct vswap_owner_filter {
 #ifdef CONFIG_MEMCG
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
-void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio);
+void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio,
+		     unsigned int nr);
 void vswap_update_payer(struct swap_cluster_info *ci);
 bool vswap_memcg_owns(struct folio *folio);
 bool vswap_memcg_may_own(unsigned short id);
@@ -251,7 +252,7 @@ void vswap_memcg_count_refused(unsigned short id, int nr);
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
 struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off);
-void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size);
+void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
 void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 				unsigned int nr, unsigned int nr_raw);
 void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
@@ -276,7 +277,7 @@ static inline bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes,
 static inline void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes) { }
 
 static inline void vswap_set_owner(struct swap_cluster_info *ci,
-				   struct folio *folio) { }
+				   struct folio *folio, unsigned int nr) { }
 
 static inline void vswap_update_payer(struct swap_cluster_info *ci) { }
 
@@ -357,7 +358,7 @@ static inline struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci,
 	return NULL;
 }
 
-void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size);
+void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
 void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 				unsigned int nr, unsigned int nr_raw);
 
@@ -484,7 +485,7 @@ static inline unsigned int vswap_nr_missing(struct folio *folio)
 /* sysfs.c */
 int vswap_sysfs_init(void);
 
-/* Replaced by KUnit; static without it */
+/* Replaced or called by KUnit; static without it */
 #if IS_ENABLED(CONFIG_KUNIT)
 void vswap_pass_on(struct swap_io_ctx *ctx, swp_entry_t entry, int rw);
 bool vswap_may_alloc(int piece, gfp_t gfp);
@@ -493,6 +494,7 @@ void vswap_compact_pools(void);
 bool vswap_spares_process(unsigned long pages, unsigned long total);
 int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed);
 bool vswap_wanted(struct folio *folio);
+unsigned short vswap_back_by_zswap(swp_entry_t virt, unsigned long word);
 void vswap_free_run(const unsigned long *words, unsigned int nr,
 		    struct mem_cgroup *memcg);
 #endif

@@ -131,7 +131,7 @@ void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes)
 	obj_cgroup_put(objcg);
 }
 
-static bool vswap_memcg_is_v2(void)
+static __always_inline bool vswap_memcg_is_v2(void)
 {
 	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
 }
@@ -245,10 +245,8 @@ static bool vswap_pays(struct swap_cluster_info *ci, struct mem_cgroup *memcg)
  * are freed. Context: RCU read-side.
  */
 static void vswap_add_slots(struct swap_cluster_info *ci, struct mem_cgroup *memcg,
-			    unsigned int nr)
+			    unsigned short id, unsigned int nr)
 {
-	unsigned short id = mem_cgroup_private_id(memcg);
-
 	if (ci->count == nr) {
 		ci->payer = id;
 		ci->payer_slots = nr;
@@ -342,14 +340,16 @@ bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
  * vswap_set_owner - virtual slots were allocated: note whose they are
  * @ci: their cluster, locked
  * @folio: the folio that is now in the swap cache at them
+ * @nr: their number
  *
  * With memsw the charge of the page will move to them, and name the owner.
  */
-void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio)
+void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio,
+		     unsigned int nr)
 {
-	unsigned int nr = folio_nr_pages(folio);
 	struct mem_cgroup *memcg;
 	struct obj_cgroup *objcg;
+	unsigned short id;
 
 	if (mem_cgroup_disabled() || do_memsw_account())
 		return;
@@ -359,9 +359,9 @@ void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio)
 		return;
 	rcu_read_lock();
 	memcg = mem_cgroup_private_id_get_online(obj_cgroup_memcg(objcg), nr);
-	__swap_cgroup_set(ci, swp_cluster_offset(folio->swap), nr,
-			  mem_cgroup_private_id(memcg));
-	vswap_add_slots(ci, memcg, nr);
+	id = mem_cgroup_private_id(memcg);
+	__swap_cgroup_set(ci, swp_cluster_offset(folio->swap), nr, id);
+	vswap_add_slots(ci, memcg, id, nr);
 	rcu_read_unlock();
 }
 
@@ -453,19 +453,33 @@ void vswap_memcg_put(struct mem_cgroup *memcg)
 	mem_cgroup_put(memcg);
 }
 
+/*
+ * The owner of a slot, which stays as long as the slot is in use. @folio, if it is
+ * not NULL, is in the swap cache there, and usually has the same owner, which saves
+ * a lookup. An id names one group at a time.
+ */
+static inline struct mem_cgroup *vswap_memcg_by_id(unsigned short id, struct folio *folio)
+{
+	struct mem_cgroup *memcg = NULL;
+
+	rcu_read_lock();
+	if (folio)
+		memcg = folio_memcg(folio);
+	if (!memcg || mem_cgroup_private_id(memcg) != id)
+		memcg = mem_cgroup_from_private_id(id);
+	rcu_read_unlock();
+	return memcg;
+}
+
 /**
  * vswap_memcg_owner - which group is charged for what backs a slot
  * @ci: the cluster, locked
  * @off: the slot, which is in use
  *
- * The folio in the swap cache there usually has the same owner, which saves a
- * lookup. An id names one group at a time.
- *
  * Return: the group, which stays as long as the slot is in use, or NULL.
  */
 struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off)
 {
-	struct mem_cgroup *memcg = NULL;
 	unsigned long swp_tb;
 	unsigned short id;
 
@@ -476,13 +490,7 @@ struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int 
 	if (!id)
 		return NULL;
 	swp_tb = __swap_table_get(ci, off);
-	rcu_read_lock();
-	if (swp_tb_is_folio(swp_tb))
-		memcg = folio_memcg(swp_tb_to_folio(swp_tb));
-	if (!memcg || mem_cgroup_private_id(memcg) != id)
-		memcg = mem_cgroup_from_private_id(id);
-	rcu_read_unlock();
-	return memcg;
+	return vswap_memcg_by_id(id, swp_tb_is_folio(swp_tb) ? swp_tb_to_folio(swp_tb) : NULL);
 }
 
 /**
@@ -659,7 +667,8 @@ static struct vswap_group vswap_nobody;
  */
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
 {
-	if (!memcg || mem_cgroup_is_root(memcg) || mem_cgroup_kmem_disabled())
+	/* Like mem_cgroup_kmem_disabled(), as another group is there. */
+	if (!memcg || mem_cgroup_is_root(memcg) || !memcg_kmem_online())
 		return &vswap_everybody;
 	return vswap_memcg_is_v2() ? &memcg->vswap : &vswap_nobody;
 }
@@ -706,7 +715,7 @@ static long vswap_hand_over(atomic_long_t *counter)
 	return nr > VSWAP_GONE / 2 ? nr : 0;
 }
 
-static void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
+static inline void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
 {
 	long sum;
 
@@ -718,11 +727,18 @@ static void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
 
 /**
  * vswap_memcg_charge_zswap - charge for compressed data of a page
- * @memcg: from vswap_memcg_owner()
- * @size: its size in bytes
+ * @folio: the folio of the page; locked, and in the swap cache
+ * @id: the owner of the page's slot, or 0
+ * @size: the size of the data in bytes
+ *
+ * The owner stays: while the folio is locked, the slot is in use.
  */
-void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size)
+void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size)
 {
+	struct mem_cgroup *memcg = NULL;
+
+	if (id && vswap_memcg_is_v2())
+		memcg = vswap_memcg_by_id(id, folio);
 	vswap_count_zswapped(memcg, 1);
 	if (memcg)
 		obj_cgroup_charge_zswap(vswap_memcg_objcg(memcg), size);
@@ -989,7 +1005,7 @@ struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg)
 	return &vswap_everybody;
 }
 
-void vswap_memcg_charge_zswap(struct mem_cgroup *memcg, size_t size)
+void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size)
 {
 	atomic_long_inc(&vswap_everybody.zswapped);
 }

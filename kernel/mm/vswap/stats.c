@@ -136,7 +136,7 @@ void __vswap_account_alloc(struct swap_cluster_info *ci, struct folio *folio)
 {
 	unsigned int nr = folio_nr_pages(folio);
 
-	vswap_set_owner(ci, folio);
+	vswap_set_owner(ci, folio, nr);
 	vswap_count(VSWAP_NR_USED, nr);
 	count_vm_events(VSWAP_ALLOC, nr);
 	trace_vswap_alloc(folio->swap, nr);

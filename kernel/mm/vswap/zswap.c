@@ -6,9 +6,42 @@
 #include <linux/kmemleak.h>
 #include <linux/memcontrol.h>
 #include <linux/zswap.h>
+#include <kunit/visibility.h>
+#include <trace/events/vswap.h>
 
 #include "internal.h"
 #include "zswap.h"
+
+/**
+ * vswap_back_by_zswap - let compressed data back a slot
+ * @virt: the slot
+ * @word: the word that names the data
+ *
+ * What backed the slot before is released.
+ *
+ * Context: The folio in the swap cache at the slot is locked.
+ * Return: the id of the slot's owner, or 0.
+ */
+VISIBLE_IF_KUNIT unsigned short vswap_back_by_zswap(swp_entry_t virt,
+						    unsigned long word)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(virt);
+	unsigned int off = swp_cluster_offset(virt);
+	enum vswap_tag from;
+	unsigned short id;
+
+	spin_lock(&ci->lock);
+	from = vswap_backing_tag(ci->backing[off]);
+	if (from != VSWAP_NONE)
+		vswap_release_old(ci, virt);
+	id = __swap_cgroup_get(ci, off);
+	ci->owners |= vswap_owner_bit(id);
+	WRITE_ONCE(ci->backing[off], word);
+	spin_unlock(&ci->lock);
+	vswap_count(VSWAP_NR_ZSWAP, 1);
+	trace_vswap_backing(virt, 1, from, VSWAP_ZSWAP, VSWAP_WRITTEN);
+	return id;
+}
 
 /**
  * vswap_zswap_store - compress a page and let that back its slot
@@ -19,9 +52,9 @@
  */
 bool vswap_zswap_store(struct page *page, struct zswap_pool *pool)
 {
-	struct zswap_entry entry;
-	struct mem_cgroup *memcg;
+	struct zswap_entry entry __uninitialized;
 	unsigned long word;
+	unsigned short id;
 
 	if (!zswap_compress(page, &entry, pool))
 		return false;
@@ -37,9 +70,9 @@ bool vswap_zswap_store(struct page *page, struct zswap_pool *pool)
 	kmemleak_not_leak((void *)entry.handle);
 
 	/* The data is not freed before it is charged: the folio is locked. */
-	memcg = vswap_back_by_zswap(page_swap_entry(page), word);
+	id = vswap_back_by_zswap(page_swap_entry(page), word);
 	percpu_ref_get(&pool->ref);
-	vswap_memcg_charge_zswap(memcg, entry.length);
+	vswap_memcg_charge_zswap(page_folio(page), id, entry.length);
 	atomic_long_inc(&zswap_stored_pages);
 	if (entry.length == PAGE_SIZE)
 		atomic_long_inc(&zswap_stored_incompressible_pages);

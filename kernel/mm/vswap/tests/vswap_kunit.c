@@ -1380,6 +1380,9 @@ static void group_counters(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, memcg);
 	memcg->css.parent = &root_mem_cgroup->css;
 	memcg->css.flags = CSS_ONLINE;
+	/* The first group below the root does this. */
+	if (!mem_cgroup_kmem_disabled())
+		static_branch_enable(&memcg_kmem_online_key);
 	group = vswap_memcg_group(memcg);
 	if (group != &memcg->vswap)
 		kunit_skip(test, "groups have no counters of their own");
