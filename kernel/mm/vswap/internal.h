@@ -126,7 +126,17 @@ static inline size_t vswap_table_bytes(void)
 
 extern enum vswap_mode vswap_mode;
 extern const char * const vswap_mode_names[];
+extern atomic_t vswap_policy;
 extern unsigned long vswap_leaving;
+
+/* What was asked of the policy is out of date: something it depends on has changed. */
+static inline void vswap_outdate_policy(void)
+{
+	/* See vswap_take_credit(). Those that see this see what was changed before. */
+	smp_mb__before_atomic();
+	atomic_inc(&vswap_policy);
+}
+
 bool vswap_can_name_memory(void);
 long __vswap_hidden_room(void);
 

@@ -48,12 +48,6 @@ static void vswap_pool_work_fn(struct work_struct *work)
 		schedule_delayed_work(&vswap_pool_work, HZ);
 }
 
-/*
- * Changes with the mode, zswap's pools, the devices and the limits of groups; the
- * rest may be a tick old.
- */
-static atomic_t vswap_policy;
-
 /**
  * vswap_limits_changed - a limit of a group, on swap or zswap, was set; or it is new
  *
@@ -64,9 +58,7 @@ static atomic_t vswap_policy;
  */
 void vswap_limits_changed(void)
 {
-	/* See vswap_take_credit(). Those that see this see what was changed before. */
-	smp_mb__before_atomic();
-	atomic_inc(&vswap_policy);
+	vswap_outdate_policy();
 }
 
 /**
@@ -357,9 +349,9 @@ void vswap_grow_work(struct work_struct *work)
 
 /*
  * What holds for a page of a group holds for a few more in the same tick, as long
- * as no limit is set: reclaim takes many pages of one group after the other, and
- * zswap looks at its limits again when it stores a page. A page that it does not
- * take then stays in memory.
+ * as no limit is set and clusters are left: reclaim takes many pages of one group
+ * after the other, and zswap looks at its limits again when it stores a page. A
+ * page that it does not take then stays in memory.
  */
 #define VSWAP_CREDIT	SWAP_CLUSTER_MAX
 
@@ -399,6 +391,22 @@ static void vswap_give_credit(struct obj_cgroup *objcg, unsigned int nr,
 	put_cpu_ptr(&vswap_credits);
 }
 
+/* Not inlined: where there is credit, the registers it needs are not saved. */
+static noinline bool vswap_ask_policy(struct folio *folio, struct obj_cgroup *objcg,
+				      unsigned int nr, int policy)
+{
+	if (!vswap_allowed(folio) || !vswap_wanted(folio))
+		return false;
+
+	/* Usually the work item has already done this. */
+	if (vswap_nr_reserved() < vswap_reserve_target)
+		vswap_kick_grow();
+	/* Without memory for more clusters the next folio tries again. */
+	if (vswap_free_clusters() > 0 || vswap_grow() != -ENOMEM)
+		vswap_give_credit(objcg, nr, policy);
+	return true;
+}
+
 /* See vswap_prepare_alloc(). */
 bool __vswap_prepare_alloc(struct folio *folio)
 {
@@ -406,18 +414,8 @@ bool __vswap_prepare_alloc(struct folio *folio)
 	int policy = atomic_read_acquire(&vswap_policy);
 	unsigned int nr = folio_nr_pages(folio);
 
-	if (!vswap_take_credit(objcg, nr, policy)) {
-		if (!vswap_allowed(folio) || !vswap_wanted(folio))
-			return false;
-		vswap_give_credit(objcg, nr, policy);
-	}
-
-	/* Usually the work item has already done this. */
-	if (unlikely(vswap_nr_reserved() < vswap_reserve_target))
-		vswap_kick_grow();
-	if (unlikely(vswap_free_clusters() <= 0))
-		vswap_grow();
-	return true;
+	return vswap_take_credit(objcg, nr, policy) ||
+	       vswap_ask_policy(folio, objcg, nr, policy);
 }
 
 /*

@@ -245,8 +245,11 @@ int vswap_cluster_populate(struct swap_cluster_info *ci, gfp_t gfp)
 	}
 
 	atomic_long_inc(&vswap_tables_used);
-	if (vswap_space_is_low())
+	if (vswap_space_is_low()) {
 		vswap_kick_grow();
+		/* The next folio, of any CPU, looks whether a cluster is left. */
+		vswap_outdate_policy();
+	}
 	if (gfpflags_allow_blocking(gfp))
 		spin_lock(&ci->lock);
 	vswap_install_tables(ci, &t, objcg);

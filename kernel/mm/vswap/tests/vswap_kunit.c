@@ -1432,6 +1432,14 @@ static void group_counters(struct kunit *test)
 }
 #endif
 
+static unsigned int asked;
+
+static bool count_and_want(struct folio *folio)
+{
+	asked++;
+	return true;
+}
+
 /* Growing fails at each of its allocations */
 
 #ifdef CONFIG_FAIL_PAGE_ALLOC
@@ -1552,6 +1560,7 @@ static void growing_fails(struct kunit *test)
 	static const unsigned int steps[] = { 0, 0, 1, 5, 30, 0, UINT_MAX };
 	const long busy = INT_MAX / SWAPFILE_CLUSTER;
 	bool *reclaim, *filter, was_reclaim, was_filter, table;
+	struct folio *folio = new_folio(test, 0);
 	unsigned int max_pages = vswap_space.max_pages, i, n, failed;
 	unsigned long *verbose, was_verbose;
 	u32 *order, was_order;
@@ -1584,6 +1593,17 @@ static void growing_fails(struct kunit *test)
 		*filter = true;
 	/* As if all clusters that there may ever be were in use. */
 	atomic_long_add(busy, &vswap_tables_used);
+
+	/* Each folio tries again. */
+	kunit_deactivate_static_stub(test, vswap_wanted);
+	kunit_activate_static_stub(test, vswap_wanted, count_and_want);
+	for (asked = 0, i = 1; i <= 2; i++) {
+		current->fail_nth = 1;
+		KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(folio));
+		KUNIT_EXPECT_EQ(test, current->fail_nth, 0);
+		KUNIT_EXPECT_EQ(test, asked, i);
+	}
+	current->fail_nth = 0;
 
 	for (i = 0; i < ARRAY_SIZE(steps); i++) {
 		n = min(steps[i], pages_to_page_table());
@@ -1697,14 +1717,6 @@ static void race_resizing(struct kunit *test)
 
 /* Policy */
 
-static unsigned int asked;
-
-static bool count_and_want(struct folio *folio)
-{
-	asked++;
-	return true;
-}
-
 /*
  * One answer does for many pages of a group, within a tick and on one CPU. It
  * does not outlive a change of the policy, nor serve more pages than that.
@@ -1748,6 +1760,44 @@ static void policy_is_asked_for_many(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(large));
 	KUNIT_EXPECT_EQ(test, asked, 3);
+}
+
+/* A cluster comes into use when @left are free. Is the policy asked again after that? */
+static unsigned int asked_again(struct kunit *test, struct folio *folio, long left)
+{
+	struct swap_cluster_info ci = {};
+	unsigned long tick;
+	unsigned int i;
+	long more;
+
+	spin_lock_init(&ci.lock);
+	more = vswap_free_clusters() - left;
+	atomic_long_add(more, &vswap_tables_used);
+	migrate_disable();
+	do {
+		tick = jiffies;
+		KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(folio));
+		KUNIT_EXPECT_EQ(test, vswap_cluster_populate(&ci, GFP_KERNEL), 0);
+		asked = 0;
+		for (i = 0; i < 2; i++)
+			KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(folio));
+		depopulate(&ci);
+	} while (tick != jiffies);
+	migrate_enable();
+	atomic_long_sub(more, &vswap_tables_used);
+	return asked;
+}
+
+/* Near the end of the space, and only there: growing ahead of need may have failed. */
+static void policy_is_asked_near_the_end(struct kunit *test)
+{
+	struct folio *folio = new_folio(test, 0);
+
+	no_workers(test);
+	kunit_deactivate_static_stub(test, vswap_wanted);
+	kunit_activate_static_stub(test, vswap_wanted, count_and_want);
+	KUNIT_EXPECT_EQ(test, asked_again(test, folio, 1000), 0);
+	KUNIT_EXPECT_EQ(test, asked_again(test, folio, 2), 1);
 }
 
 static bool cannot_name_memory(void)
@@ -1865,6 +1915,7 @@ static void room_during_swapoff(struct kunit *test)
 
 static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(policy_is_asked_for_many),
+	KUNIT_CASE(policy_is_asked_near_the_end),
 	KUNIT_CASE(memory_out_of_reach),
 	KUNIT_CASE(nothing_for_memory_out_of_reach),
 	KUNIT_CASE(room_during_swapoff),
