@@ -106,7 +106,7 @@ def test_a_random_configuration(tmp_path: Path, tree: Path, ours: set[str], seed
 @pytest.mark.parametrize(
     ("arch", "flavour"),
     [
-        pytest.param(arch, flavour, marks=[] if (arch, flavour) == ("um", "coverage") else pytest.mark.long)
+        pytest.param(arch, flavour, marks=[] if flavour == "coverage" else pytest.mark.long)
         for arch in config.ARCHES
         for flavour in config.FLAVOURS
         if config.exists(arch, flavour) and flavour != "bench"  # that has a tree of its own
