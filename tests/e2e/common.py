@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 def emulated_with_checkers(config: pytest.Config) -> bool:
-    """Whether guests are on x86-64 with a debug kernel: ten times slower than elsewhere, and with more memory."""
+    """Whether guests are on x86-64 with a debug kernel: far slower than elsewhere, and with more memory."""
     return bool(config.getoption("--on") == ("x86_64", "debug"))
 
 

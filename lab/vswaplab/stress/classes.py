@@ -52,7 +52,7 @@ _CONFIGURATIONS = (
     "tests/lab/test_randconfig.py",
 )
 _FAULTS = ("tests/e2e/test_faults.py", "tests/e2e/test_device.py", "tests/e2e/test_slow_device.py")
-# What x86-64 debug kernels are tested with, a run for each; "edges" needs mainline's kernel as well.
+# What x86-64 debug kernels are tested with, a run for each; "edges" and "ctl_mainline" need mainline's as well.
 _CHECKED = tuple(
     f"tests/e2e/test_{name}.py"
     for name in ("kunit", "memcg", "tables_charged", "compact", "metadata", "security", "toggles", "modes",

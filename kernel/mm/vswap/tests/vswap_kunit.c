@@ -1440,6 +1440,12 @@ static bool count_and_want(struct folio *folio)
 	return true;
 }
 
+static void count_questions(struct kunit *test)
+{
+	kunit_deactivate_static_stub(test, vswap_wanted);
+	kunit_activate_static_stub(test, vswap_wanted, count_and_want);
+}
+
 /* Growing fails at each of its allocations */
 
 #ifdef CONFIG_FAIL_PAGE_ALLOC
@@ -1595,8 +1601,7 @@ static void growing_fails(struct kunit *test)
 	atomic_long_add(busy, &vswap_tables_used);
 
 	/* Each folio tries again. */
-	kunit_deactivate_static_stub(test, vswap_wanted);
-	kunit_activate_static_stub(test, vswap_wanted, count_and_want);
+	count_questions(test);
 	for (asked = 0, i = 1; i <= 2; i++) {
 		current->fail_nth = 1;
 		KUNIT_EXPECT_TRUE(test, __vswap_prepare_alloc(folio));
@@ -1727,8 +1732,7 @@ static void policy_is_asked_for_many(struct kunit *test)
 	unsigned long tick;
 	unsigned int i;
 
-	kunit_deactivate_static_stub(test, vswap_wanted);
-	kunit_activate_static_stub(test, vswap_wanted, count_and_want);
+	count_questions(test);
 	migrate_disable();
 	do {
 		tick = jiffies;
@@ -1794,8 +1798,7 @@ static void policy_is_asked_near_the_end(struct kunit *test)
 	struct folio *folio = new_folio(test, 0);
 
 	no_workers(test);
-	kunit_deactivate_static_stub(test, vswap_wanted);
-	kunit_activate_static_stub(test, vswap_wanted, count_and_want);
+	count_questions(test);
 	KUNIT_EXPECT_EQ(test, asked_again(test, folio, 1000), 0);
 	KUNIT_EXPECT_EQ(test, asked_again(test, folio, 2), 1);
 }
