@@ -12,6 +12,7 @@ from vswaplab.errors import UsageError
 FEWEST, LONGEST = 0.9, 1.1  # of mainline's touches a second, and of its slowest touches
 FIGURES = ("touches", "slowest", "p99")
 Figures = tuple[float | None, float | None, float | None]
+Runs = tuple[float, ...]
 SUITES = ("isolation", "isolation-full")
 
 
@@ -21,12 +22,15 @@ class Beside:
 
     Touches a second, the mean of the slowest 5 % of touches and the 99th percentile, both in µs. The mean
     is what is judged: where one touch in a hundred meets reclaim, a percentile is one or the other by chance.
+    ``mainline_runs`` and ``our_runs`` are that mean in each run.
     """
 
     setup: str
     neighbour: str
     mainline: Figures
     ours: Figures
+    mainline_runs: Runs = ()
+    our_runs: Runs = ()
 
     @property
     def ratios(self) -> Figures:
@@ -56,6 +60,10 @@ def _of(by: Mapping[str, Mapping[str, Any]], name: str) -> Figures:
     return touches, slowest, p99
 
 
+def _runs(by: Mapping[str, Mapping[str, Any]], name: str) -> Runs:
+    return tuple(by["slowest"][name]["values"])
+
+
 def read(path: Path) -> Isolation | None:
     """The report; None if there is no file. Raises UsageError if it is another one."""
     if not path.exists():
@@ -67,7 +75,10 @@ def read(path: Path) -> Isolation | None:
         if row["suite"] in SUITES:
             found.setdefault((row["setup"], neighbour), {})[figure] = row["kernels"]
     try:
-        rows = [Beside(*case, _of(by, "mainline"), _of(by, "vswap")) for case, by in found.items()]
+        rows = [
+            Beside(*case, _of(by, "mainline"), _of(by, "vswap"), _runs(by, "mainline"), _runs(by, "vswap"))
+            for case, by in found.items()
+        ]
         kernel, date = content["kernels"]["vswap"]["sources_sha256"][:12], content["date"][:10]
     except (KeyError, TypeError) as error:
         raise UsageError(f"{path} is no report of isolation on mainline and vswap: no {error}") from error
