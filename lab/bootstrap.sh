@@ -14,8 +14,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/vswap
 packages="gcc libc6-dev make flex bison bc libelf-dev perl git xz-utils ccache ca-certificates
 	python3 python3-venv qemu-system-x86 redis-server redis-tools numactl e2fsprogs util-linux dmsetup
 	spin"
-# What only tests use: a browser for the pages that the lab writes, and suites of others.
-only_tests="chromium fonts-dejavu-core stress-ng"
+# What only tests use: a browser for the pages that the lab writes, suites of others, and programs for guests.
+only_tests="chromium fonts-dejavu-core stress-ng busybox-static"
 # The same as commands, for systems that are not Debian.
 commands="gcc make flex bison bc perl git xz ccache python3 qemu-system-x86_64"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e import applets
 from tests.e2e.common import MIB, Boot, NoteOutcomes, script
 from vswaplab.bench import sources
 from vswaplab.build import workloads
@@ -78,7 +79,8 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
     ) -> GuestResult:
         virtual = fields.pop("virtual", True)
         settings: dict[str, Any] = {"cpus": 1, "pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
-        whole = f"PATH={workloads.build()}:$PATH\n" + script(text)
+        programs = [str(path) for path in (workloads.build(), applets.directory()) if path]
+        whole = f"PATH={':'.join(programs)}:$PATH\n" + script(text)
         built = built_kernel(kernel, arch, flavour)
         if built.arch != arch:  # by the option --on
             more, slower = ELSEWHERE[built.flavour]
