@@ -32,7 +32,7 @@ COMPRESSED = {
 }
 
 LIMITED = """
-look() {{ for f in zswap swap; do cat $CG/p/memory.$f.current >> $RESULTS/$1.$f; done; }}
+look() {{ for f in zswap swap; do read -r bytes < $CG/p/memory.$f.current; echo $bytes >> $RESULTS/$1.$f; done; }}
 limited() {{  # CASE GROUP/FILE=VALUE...
   case=$1 mode=anon; shift
   group p; echo +memory > $CG/p/cgroup.subtree_control; group p/c
