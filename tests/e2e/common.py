@@ -96,6 +96,8 @@ device() { awk 'NR == 2 { print $1 }' /proc/swaps; }
 # The disk for the script, which is behind the one to swap to, if there is one.
 scratch() { for d in /dev/ubdc /dev/vdb /dev/ubdb /dev/vda; do [ ! -b $d ] || break; done; echo $d; }
 used() { awk 'NR == 2 { print $4 }' /proc/swaps; }
+# So many percent of the memory that is available now: guests on x86-64 have more than on User-Mode Linux.
+available() { echo $(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) * $1 / 100))K; }
 # Slots in use, and what living processes (of the guest: its init, the shell) have in them, in KB.
 left() { awk -v slots=$(slots) '/^VmSwap:/ { own += $2 } /^nr_swapcached/ { own += 4 * $2 }
   END { print slots, own + 0 }' /proc/[0-9]*/status /proc/vmstat > $RESULTS/left; }

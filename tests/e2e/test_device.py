@@ -174,7 +174,7 @@ def test_swapoff_refused(boot_guest: Boot) -> None:
     result = boot_guest(
         SWAPOFF
         + """
-start out $(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) * 7 / 5))K; used > $RESULTS/before
+start out $(available 140); used > $RESULTS/before
 swapoff $dev 2>$RESULTS/err; echo $? > $RESULTS/code; verify > $RESULTS/verify
 keep swaps /proc/swaps
 finish; left
