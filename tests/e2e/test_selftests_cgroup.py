@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import tap
-from tests.e2e.common import MIB, Boot, NoteOutcomes
+from tests.e2e.common import MIB, Boot, NoteOutcomes, emulated_with_checkers
 from vswaplab.tree import buildtree
 
 PROGRAMS = ("test_memcontrol", "test_zswap", "test_kmem")
@@ -54,7 +54,7 @@ BY_DESIGN = {"test_memcg_swap_max_peak": "wants zero-filled pages to be in memor
 RUN = """
 echo {zswap} > /sys/module/zswap/parameters/enabled
 disk=$(scratch); mkdir /run/disk; mkfs.ext2 -q $disk; mount $disk /run/disk; cd /run/disk
-for program in {programs}; do timeout -k 5 90 {dir}/$program > $RESULTS/$program 2>&1; done
+for program in {programs}; do timeout -k 5 {seconds} {dir}/$program > $RESULTS/$program 2>&1; done
 """
 
 
@@ -69,8 +69,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outcome(boot_guest: Boot, programs: Path) -> Callable[..., dict[str, set[str]]]:
+def outcome(
+    boot_guest: Boot, programs: Path, pytestconfig: pytest.Config
+) -> Callable[..., dict[str, set[str]]]:
     """outcome(kernel, mode, swap, names, turn): the tests that pass, by program. Each guest runs once."""
+    seconds = 90 * (12 if emulated_with_checkers(pytestconfig) else 1)
     known: dict[tuple[object, ...], dict[str, set[str]]] = {}
 
     def run(
@@ -84,7 +87,7 @@ def outcome(boot_guest: Boot, programs: Path) -> Callable[..., dict[str, set[str
         key = (kernel, mode, swap, names, turn, zswap)
         if key not in known:
             result = boot_guest(
-                RUN.format(programs=" ".join(names), dir=programs, zswap="NY"[zswap]),
+                RUN.format(programs=" ".join(names), dir=programs, zswap="NY"[zswap], seconds=seconds),
                 kernel=kernel, flavour="release", mode=mode, swap=swap, mem_bytes=1024 * MIB,
                 scratch=400 * MIB, cpus=2,
             )  # fmt: skip
