@@ -79,14 +79,14 @@ def kernel_of(config: pytest.Config, kernel: str, arch: str, flavour: str) -> tu
 def runs_elsewhere(item: pytest.Item, flavour: str) -> bool:
     """Whether it is an end-to-end test that asks for kernels which --on replaces, and for no others.
 
-    A test whose mark says checkers=True is about what debug kernels have: KUnit, or failing allocations;
-    one with objects=True boots none.
+    A test whose mark says checkers=True is about what debug kernels have: KUnit, or failing allocations. One
+    without built_kernel boots none, or by itself the kernel that its mark names.
     """
     marks = list(item.iter_markers("kernel"))
     wanted = bool(marks) and all(arch == "um" and asked in FLAVOURS for _, arch, asked in (m.args for m in marks))
     able = flavour == "debug" or not any(mark.kwargs.get("checkers") for mark in marks)
-    boots = not any(mark.kwargs.get("objects") for mark in marks)
-    return wanted and able and boots and "e2e" in item.path.parts
+    replaced = "built_kernel" in getattr(item, "fixturenames", ())
+    return wanted and able and replaced and "e2e" in item.path.parts
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -278,14 +278,16 @@ def test_bootstrap_elsewhere_names_commands(tmp_path: Path) -> None:
 TREE = """
 import pytest
 @pytest.mark.kernel("vswap", "um", "debug")
-def test_moved(): pass
+def test_moved(built_kernel): pass
 @pytest.mark.kernel("vswap", "um", "release")
 @pytest.mark.kernel("vswap", "x86_64", "release")
-def test_has_both(): pass
+def test_has_both(built_kernel): pass
 @pytest.mark.kernel("vswap", "um", "bench")
-def test_measures(): pass
+def test_measures(built_kernel): pass
 @pytest.mark.kernel("vswap", "um", "debug", checkers=True)
-def test_checkers(): pass
+def test_checkers(built_kernel): pass
+@pytest.mark.kernel("vswap", "um", "release")
+def test_boots_by_itself(): pass
 def test_no_guest(): pass
 """
 
@@ -302,8 +304,9 @@ def collected(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_on_moves_tests_of_user_mode_linux(tmp_path: Path) -> None:
-    """Those that compare two machines, measure or boot nothing do not run; on release none of the checkers."""
-    assert len(re.findall("::test_", collected(tmp_path).stdout)) == 5
+    """Those that compare two machines, measure, boot nothing or always the kernel that they name do not run; on
+    release none of the checkers."""
+    assert len(re.findall("::test_", collected(tmp_path).stdout)) == 6
     for flavour, others in (("release", []), ("debug", ["test_checkers"])):
         moved = collected(tmp_path, "--on", f"x86_64-{flavour}")
         assert re.findall("::(test_.*)", moved.stdout) == ["test_moved", *others], moved.stdout + moved.stderr

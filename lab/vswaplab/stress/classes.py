@@ -57,7 +57,7 @@ _CHECKED = tuple(
     f"tests/e2e/test_{name}.py"
     for name in ("kunit", "memcg", "tables_charged", "compact", "metadata", "security", "toggles", "modes",
                  "edges", "lookup", "entries", "fragmentation", "vswapctl", "ctl_drain", "ctl_export",
-                 "ctl_unprivileged", "ctl_mainline", "stress", "faults", "demo")
+                 "ctl_unprivileged", "ctl_mainline", "stress", "faults")
 )
 _FOLIOS, _SECURITY, _ENTRIES = (f"tests/e2e/test_{name}.py" for name in ("large_folios", "security", "entries"))
 
