@@ -7,14 +7,24 @@ from typing import Any, Protocol
 
 import pytest
 
+from tests.e2e import applets
+from vswaplab.build import workloads
 from vswaplab.guest import GuestResult
 
 MIB = 1 << 20
 
 
+CHECKED_SLOWER = 12  # times as long as on User-Mode Linux what runs on x86-64 with the checkers on may take
+
+
 def emulated_with_checkers(config: pytest.Config) -> bool:
     """Whether guests are on x86-64 with a debug kernel: far slower than elsewhere, and with more memory."""
     return bool(config.getoption("--on") == ("x86_64", "debug"))
+
+
+def patience(seconds: float, config: pytest.Config) -> float:
+    """How long something may take that may take ``seconds`` on User-Mode Linux."""
+    return seconds * (CHECKED_SLOWER if emulated_with_checkers(config) else 1)
 
 
 class Boot(Protocol):
@@ -96,8 +106,8 @@ device() { awk 'NR == 2 { print $1 }' /proc/swaps; }
 # The disk for the script, which is behind the one to swap to, if there is one.
 scratch() { for d in /dev/ubdc /dev/vdb /dev/ubdb /dev/vda; do [ ! -b $d ] || break; done; echo $d; }
 used() { awk 'NR == 2 { print $4 }' /proc/swaps; }
-# So many percent of the memory that is available now: guests on x86-64 have more than on User-Mode Linux.
-available() { echo $(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) * $1 / 100))K; }
+# available PERCENT [KB]: so much of the memory that is available, and so many KB more. Guests on x86-64 have more.
+available() { echo $(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) * $1 / 100 + ${2:-0}))K; }
 # Slots in use, and what living processes (of the guest: its init, the shell) have in them, in KB.
 left() { awk -v slots=$(slots) '/^VmSwap:/ { own += $2 } /^nr_swapcached/ { own += 4 * $2 }
   END { print slots, own + 0 }' /proc/[0-9]*/status /proc/vmstat > $RESULTS/left; }
@@ -128,5 +138,6 @@ finish() { touch /run/go-$1; eval wait \\$pid_$1; echo $? > $RESULTS/$1.code; }
 
 
 def script(text: str) -> str:
-    """A whole script."""
-    return PRELUDE + text
+    """A whole script, which finds the programs for guests."""
+    programs = ":".join(str(path) for path in (workloads.build(), applets.directory()) if path)
+    return f"PATH={programs}:$PATH\n{PRELUDE}{text}"

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import applets
-from tests.e2e.common import MIB, Boot, NoteOutcomes, script
+from tests.e2e.common import CHECKED_SLOWER, MIB, Boot, NoteOutcomes, script
 from vswaplab.bench import sources
-from vswaplab.build import workloads
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.coverage import take
 from vswaplab.guest import GuestResult, GuestSpec, boot
@@ -21,7 +19,8 @@ from vswaplab.stress.outcomes import Outcome
 
 # A test of User-Mode Linux that runs on x86-64: bytes more of memory, and how many times as long it may take.
 ELSEWHERE = {
-    "release": (8 * MIB, 3), "bench": (8 * MIB, 3), "coverage": (48 * MIB, 4), "debug": (384 * MIB, 12),
+    "release": (8 * MIB, 3), "bench": (8 * MIB, 3), "coverage": (48 * MIB, 4),
+    "debug": (384 * MIB, CHECKED_SLOWER),
 }  # fmt: skip
 
 
@@ -79,8 +78,7 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
     ) -> GuestResult:
         virtual = fields.pop("virtual", True)
         settings: dict[str, Any] = {"cpus": 1, "pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
-        programs = [str(path) for path in (workloads.build(), applets.directory()) if path]
-        whole = f"PATH={':'.join(programs)}:$PATH\n" + script(text)
+        whole = script(text)
         built = built_kernel(kernel, arch, flavour)
         if built.arch != arch:  # by the option --on
             more, slower = ELSEWHERE[built.flavour]

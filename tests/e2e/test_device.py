@@ -201,7 +201,7 @@ start text a --size 60M --pageout
 echo 200M 2> /dev/null > $CG/a/memory.reclaim  # the swap cache
 mkswap $(scratch) > /dev/null; swapon $(scratch); echo Y > $Z/enabled
 group hog; echo 0 > $CG/hog/memory.swap.max
-start hog hog --size $(($(awk '/^MemAvailable/ { print $2 }' /proc/meminfo) - 40960))K --random 100 --passes 1
+start hog hog --size $(available 100 -40960) --random 100 --passes 1
 used > $RESULTS/before
 swapoff $dev; echo $? > $RESULTS/code; verify > $RESULTS/verify; used > $RESULTS/after
 for name in hog noise text; do finish $name; done

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.common import MIB, Boot, answer, checked_mode, fields, number, script
 from tests.e2e.test_device import ALL_MODES
 from tests.e2e.test_modes import MODES
-from vswaplab.build import config, kbuild, workloads
+from vswaplab.build import config, kbuild
 from vswaplab.guest import GuestSpec, boot
 from vswaplab.tree import buildtree
 
@@ -60,7 +60,7 @@ def test_zswap_compiled_out(tmp_path: Path) -> None:
     assert [options.get(f"CONFIG_{name}", "n") for name in ("SWAP", "ZSWAP", "VSWAP")] == ["y", "n", "n"]
     result = boot(
         GuestSpec(
-            kernel=built, script=f"PATH={workloads.build()}:$PATH\n" + script(SWAPS), mem_bytes=96 * MIB, cpus=2,
+            kernel=built, script=script(SWAPS), mem_bytes=96 * MIB, cpus=2,
             swap="file:256M", zswap=False, leak_pause=0,
         )  # fmt: skip
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import tap
-from tests.e2e.common import MIB, Boot, NoteOutcomes, emulated_with_checkers
+from tests.e2e.common import MIB, Boot, NoteOutcomes, patience
 from vswaplab.tree import buildtree
 
 PROGRAMS = ("test_memcontrol", "test_zswap", "test_kmem")
@@ -73,7 +73,7 @@ def outcome(
     boot_guest: Boot, programs: Path, pytestconfig: pytest.Config
 ) -> Callable[..., dict[str, set[str]]]:
     """outcome(kernel, mode, swap, names, turn): the tests that pass, by program. Each guest runs once."""
-    seconds = 90 * (12 if emulated_with_checkers(pytestconfig) else 1)
+    seconds = patience(90, pytestconfig)
     known: dict[tuple[object, ...], dict[str, set[str]]] = {}
 
     def run(
