@@ -14,6 +14,7 @@ from vswaplab.bench import sources
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.coverage import take
 from vswaplab.guest import GuestResult, GuestSpec, boot
+from vswaplab.guest.splats import quoted
 from vswaplab.stress import outcomes
 from vswaplab.stress.outcomes import Outcome
 
@@ -87,7 +88,9 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
             settings["cpus"] = max(2, settings["cpus"])
         covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
         result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
-        said = f"{result.status}: {result.error}\n{result.output}\n{result.console[-4000:]}"
+        said = "\n".join(
+            (f"{result.status}: {result.error}", quoted(result.console), result.output, result.console[-4000:])
+        )
         if result.other_races:
             warnings.warn(f"data races elsewhere in the kernel: {result.other_races}", stacklevel=2)
         assert result.status == "ok", said

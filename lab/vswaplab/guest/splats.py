@@ -11,6 +11,7 @@ from collections import Counter
 from vswaplab.guest import races
 
 MAX_SPLATS = 50
+QUOTED_LINES = 45  # of the console, per complaint: enough for what lockdep and KASAN begin with
 
 # "[    1.234567] ", and with CONFIG_PRINTK_CALLER "[    1.234567][   T12] ".
 STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
@@ -68,6 +69,7 @@ _ANYWHERE = (
 _START = re.compile("|".join(_AT_START))
 _WITHIN = re.compile("|".join(_ANYWHERE))
 _ALLOCATION = re.compile(r"(.*?): page allocation failure: order:0, mode:\S*GFP_HIGHUSER_MOVABLE")
+_UNSURE = re.compile(r" *(?:\[<\w+>\] )?\? \S+\+0x")
 _PANIC = re.compile(r"Kernel panic - not syncing")
 _RESTART = "reboot: machine restart"
 _STOPPED = re.compile(r"sched: Unexpected reschedule of offline CPU#\d+!")
@@ -107,6 +109,25 @@ def find(console: str) -> list[str]:
             if len(found) == MAX_SPLATS:
                 break
     return list(found)
+
+
+def quoted(console: str) -> str:
+    """The console from each complaint on, for the message of a failed test.
+
+    Complaints that differ in their numbers only are quoted once; frames of which the kernel is not sure are
+    left out.
+    """
+    found = set(find(console))
+    lines = [text for text in _lines(console) if not _UNSURE.match(text)]
+    seen: set[str] = set()
+    wanted: set[int] = set()
+    for number, text in enumerate(lines):
+        kind = re.sub(r"\d+", "", text.strip())
+        if text.strip() in found and kind not in seen:
+            seen.add(kind)
+            wanted.update(range(number, min(number + QUOTED_LINES, len(lines))))
+    parts = [("" if number - 1 in wanted else "...\n") + lines[number] for number in sorted(wanted)]
+    return "\n".join(parts)
 
 
 def other_races(console: str) -> dict[str, int]:
