@@ -88,9 +88,8 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
             settings["cpus"] = max(2, settings["cpus"])
         covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
         result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
-        said = "\n".join(
-            (f"{result.status}: {result.error}", quoted(result.console), result.output, result.console[-4000:])
-        )
+        head = f"{result.status}: {result.error}\n{result.host}"
+        said = "\n".join((head, quoted(result.console), result.output, result.console[-4000:]))
         if result.other_races:
             warnings.warn(f"data races elsewhere in the kernel: {result.other_races}", stacklevel=2)
         assert result.status == "ok", said

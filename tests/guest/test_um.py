@@ -48,6 +48,7 @@ def test_everything_of_one_run(run: Booter) -> None:
         cpus=2, compressor="zstd", pool_percent=33, mode="always", leak_pause=6,
     )  # fmt: skip
     assert result.splats == []
+    assert result.host.startswith("host: ")
     assert (result.status, result.exit_code) == ("ok", 7)
     assert result.stdout == "out\n2\n0\nvswap-guest\n"
     assert result.stderr == "err\n"

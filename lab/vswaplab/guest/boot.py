@@ -22,6 +22,7 @@ from vswaplab.build import workloads
 from vswaplab.errors import ToolError
 from vswaplab.guest import splats
 from vswaplab.guest.events import BadEvent, Collector
+from vswaplab.guest.host import HostWatch
 from vswaplab.guest.machine import Files, Launch, Machine, scratch_device
 from vswaplab.guest.qemu import Qemu
 from vswaplab.guest.spec import GRACE, GuestResult, GuestSpec, Swap, parse_swap
@@ -211,13 +212,16 @@ def _drain(channel: int, collector: Collector) -> bool:
     return found
 
 
-def _follow(process: "subprocess.Popen[bytes]", channel: int, deadline: float, collector: Collector) -> bool:
+def _follow(
+    process: "subprocess.Popen[bytes]", channel: int, deadline: float, collector: Collector, host: HostWatch
+) -> bool:
     """Until the machine has ended (True) or its time is over (False).
 
     A guest that sends its results because its time is over may go on while something comes.
     """
     while not (ended := _has_ended(process)) and (left := deadline - time.monotonic()) > 0:
         select.select([channel], [], [], min(STEP, left))
+        host.look()
         if _drain(channel, collector) and collector.out_of_time:
             deadline = time.monotonic() + GRACE
     _drain(channel, collector)
@@ -278,10 +282,12 @@ def _run(
         files = Files(directory, init, writer)
         _prepare(spec, machine, files)
         deadline = time.monotonic() + spec.timeout + (GRACE if spec.time_limit else 0)
+        host = HostWatch()
         try:
             with _started(machine.launch(spec, files), files, tidying) as process:
-                return _follow(process, reader, deadline, collector)
+                return _follow(process, reader, deadline, collector, host)
         finally:
+            collector.result.host = str(host)
             collector.result.console = _read_console(files)
 
 

@@ -160,6 +160,7 @@ class GuestResult:
     ``seconds`` is the script's running time in the guest, ``wall_seconds`` the machine's on the host.
     ``splats`` are the kernel's complaints; violations found by vswap's own check and leaks included.
     ``other_races`` are KCSAN's reports of code that is not virtual swap's, and how often each came.
+    ``host`` says how busy the host was, and whether it stood still, for the message of a failure.
     """
 
     status: Status = "lost"
@@ -170,6 +171,7 @@ class GuestResult:
     hello: Mapping[str, object] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
     console: str = ""
+    host: str = ""
     splats: list[str] = field(default_factory=list)
     other_races: dict[str, int] = field(default_factory=dict)
     oom_kills: list[str] = field(default_factory=list)
