@@ -98,6 +98,8 @@ echo +memory > $CG/cgroup.subtree_control 2>/dev/null
 group() { mkdir -p $CG/$1; }
 in_group() { g=$1; shift; ( echo 0 > $CG/$g/cgroup.procs && exec "$@" ); }
 keep() { cat "$2" > $RESULTS/$1; }
+# within SECONDS COMMAND...: ends the command then, or later where machines are slower (see script()).
+within() { local seconds=$(($1 * SLOWER)); shift; timeout $seconds "$@"; }
 # Only debug kernels with virtual swap check its invariants. Without it, slots in use are the device's.
 verify() { if [ -e /sys/kernel/debug/vswap/verify ]; then cat /sys/kernel/debug/vswap/verify; else echo 0; fi; }
 slots() { if [ -e $V ]; then cat $V/slots_used; else echo $(($(used) / 4)); fi; }
@@ -137,7 +139,7 @@ finish() { touch /run/go-$1; eval wait \\$pid_$1; echo $? > $RESULTS/$1.code; }
 """
 
 
-def script(text: str) -> str:
-    """A whole script, which finds the programs for guests."""
+def script(text: str, slower: int = 1) -> str:
+    """A whole script, which finds the programs for guests. It may take ``slower`` times as long for things."""
     programs = ":".join(str(path) for path in (workloads.build(), applets.directory()) if path)
-    return f"PATH={programs}:$PATH\n{PRELUDE}{text}"
+    return f"PATH={programs}:$PATH SLOWER={slower}\n{PRELUDE}{text}"

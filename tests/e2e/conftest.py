@@ -79,10 +79,10 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
     ) -> GuestResult:
         virtual = fields.pop("virtual", True)
         settings: dict[str, Any] = {"cpus": 1, "pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
-        whole = script(text)
         built = built_kernel(kernel, arch, flavour)
-        if built.arch != arch:  # by the option --on
-            more, slower = ELSEWHERE[built.flavour]
+        more, slower = ELSEWHERE[built.flavour] if built.arch != arch else (0, 1)  # by the option --on
+        whole = script(text, slower)
+        if more:
             settings["mem_bytes"] = settings.get("mem_bytes", GuestSpec.mem_bytes) + more
             settings["timeout"] *= slower
             settings["cpus"] = max(2, settings["cpus"])

@@ -110,7 +110,7 @@ limited() {  # GROUP: a group whose 24 MB are to be swapped out, as far as that 
   ( echo 0 > $CG/$1/cgroup.procs; exec swapcheck --size 24M --text 50 --passes 1 \
       --ready-file /run/ready-$1 --wait-file /run/go-$1 --json > $RESULTS/$1.json ) & pid=$!
   while [ ! -e /run/ready-$1 ]; do sleep 0.1; done
-  timeout 5 sh -c "echo 20M > $CG/$1/memory.reclaim" 2>/dev/null
+  within 5 sh -c "echo 20M > $CG/$1/memory.reclaim" 2>/dev/null
   keep $1.swap $CG/$1/memory.swap.current; keep $1.zswap $CG/$1/memory.zswap.current
   keep $1.events $CG/$1/memory.swap.events; touch /run/go-$1; wait $pid; settle
 }
@@ -295,7 +295,7 @@ group a
     --ready-file /run/ready --wait-file /run/go --json > $RESULTS/out.json ) & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
 kill -STOP $(cat $CG/a/cgroup.procs)  # nothing is to be read meanwhile
-fail 40 -1; timeout 5 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null; sleep 0.2; fail 0 0
+fail 40 -1; within 5 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null; sleep 0.2; fail 0 0
 errors write > $RESULTS/errors; verify > $RESULTS/verify
 kill -CONT $(cat $CG/a/cgroup.procs)
 touch /run/go; wait $pid; settle

@@ -51,7 +51,7 @@ start b b --size 40M --passes 1
 start a a --size 48M --passes 1
 keep current $CG/a/memory.current; used > $RESULTS/before
 for try in 1 2 3; do
-  timeout 60 swapoff $dev 2>> $RESULTS/err; code=$?; [ $code != 0 ] || break; sleep 1
+  within 60 swapoff $dev 2>> $RESULTS/err; code=$?; [ $code != 0 ] || break; sleep 1
 done
 echo $code > $RESULTS/code
 keep swaps /proc/swaps; keep events $CG/a/memory.events
@@ -102,7 +102,7 @@ now > $RESULTS/start
 in_group a dd if=/dev/zero of=/run/big/file bs=1M count=1400 2> $RESULTS/dd
 now > $RESULTS/filled
 keep events.a $CG/a/memory.events; keep used $V/slots_used; keep max $V/slots_max
-in_group b timeout 20 /run/swapcheck --size 60M --passes 1 --json > $RESULTS/refused.json
+in_group b timeout $((20 * SLOWER)) /run/swapcheck --size 60M --passes 1 --json > $RESULTS/refused.json
 now > $RESULTS/refused; keep events.b $CG/b/memory.events
 size=$(stat -c %s /run/big/file)
 cmp -n $size /run/big/file /dev/zero && echo same > $RESULTS/same
@@ -214,7 +214,7 @@ echo Y > $Z/shrinker_enabled
 group hog; echo 0 > $CG/hog/memory.swap.max; echo 1G > $CG/hog/memory.zswap.max
 group other
 start hog hog --size 64M --text 40 --passes 1
-timeout 20 sh -c "echo %s > $CG/hog/memory.reclaim" 2> /dev/null
+within 20 sh -c "echo %s > $CG/hog/memory.reclaim" 2> /dev/null
 keep zswap.hog $CG/hog/memory.zswap.current
 echo 24M > $CG/other/memory.high
 threads > $RESULTS/threads.before
@@ -227,7 +227,7 @@ grep zsw $CG/hog/memory.stat > $RESULTS/stat.hog; grep zsw $CG/other/memory.stat
 keep swap.hog $CG/hog/memory.swap.current
 finish hog; settle
 group late; start late late --size 40M --text 40 --passes 1
-timeout 20 sh -c "echo 20M > $CG/late/memory.reclaim" 2> /dev/null
+within 20 sh -c "echo 20M > $CG/late/memory.reclaim" 2> /dev/null
 keep zswap.late $CG/late/memory.zswap.current
 finish late; settle; left
 """
@@ -279,9 +279,9 @@ for slots in 16 32 48 64 80 96 112 128; do
   echo $((slots * 4))K > $CG/a/memory.swap.max
   n=0
   while [ $n -lt 20 ] && [ $(cat $CG/a/memory.swap.current) -lt $((slots * 4096)) ]; do
-    timeout 10 sh -c "echo 2M > $CG/a/memory.reclaim" 2> /dev/null; n=$((n+1))
+    within 10 sh -c "echo 2M > $CG/a/memory.reclaim" 2> /dev/null; n=$((n+1))
   done
-  timeout 10 sh -c "echo 1M > $CG/a/memory.reclaim" 2> /dev/null
+  within 10 sh -c "echo 1M > $CG/a/memory.reclaim" 2> /dev/null
 done
 echo $(($(fails) - before)) > $RESULTS/in-vain
 keep swap $CG/a/memory.swap.current; keep events $CG/a/memory.swap.events

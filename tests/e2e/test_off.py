@@ -108,7 +108,7 @@ limited() {  # GROUP: a group whose 12 MB are to be swapped out, as far as that 
   in_group $1 swapcheck --size 12M --text 50 --passes 1 --ready-file /run/ready-$1 --wait-file /run/go-$1 \\
     --json > $RESULTS/$1.json & pid=$!
   while [ ! -e /run/ready-$1 ]; do sleep 0.1; done
-  timeout 5 sh -c "echo 10M > $CG/$1/memory.reclaim" 2>/dev/null
+  within 5 sh -c "echo 10M > $CG/$1/memory.reclaim" 2>/dev/null
   keep $1.swap $CG/$1/memory.swap.current; keep $1.zswap $CG/$1/memory.zswap.current
   keep $1.stat $CG/$1/memory.stat
   touch /run/go-$1; wait $pid
@@ -201,7 +201,7 @@ rmdir $M/a; echo $? > $RESULTS/rmdir
 touch /run/go; wait $pid; echo $? > $RESULTS/code
 """
 PUSH = {
-    2: 'timeout 10 sh -c "echo 20M > $CG/a/memory.reclaim" 2>/dev/null',
+    2: 'within 10 sh -c "echo 20M > $CG/a/memory.reclaim" 2>/dev/null',
     # The first version's: a limit, and nothing charged beyond what memory and swap may have together.
     1: """echo 60M > $M/a/memory.memsw.limit_in_bytes 2>/dev/null
 echo 8M > $M/a/memory.limit_in_bytes; keep memory $M/a/memory.usage_in_bytes

@@ -95,7 +95,7 @@ group a
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
 echo 8M > $CG/a/memory.reclaim; keep before $CG/a/memory.stat
 echo 0 > $CG/a/memory.swap.max
-timeout 10 sh -c "echo 8M > $CG/a/memory.reclaim" 2>/dev/null; keep after $CG/a/memory.stat
+within 10 sh -c "echo 8M > $CG/a/memory.reclaim" 2>/dev/null; keep after $CG/a/memory.stat
 touch /run/go; wait $pid; echo $? > $RESULTS/code
 """)
     before, after = numbers(result, "before"), numbers(result, "after")
@@ -144,7 +144,7 @@ EOF
 group a
 in_group a python3 /run/order.py {what} & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
-timeout 20 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null
+within 20 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null
 sleep 2.5
 keep stat $CG/a/memory.stat; keep incompressible /sys/kernel/debug/zswap/stored_incompressible_pages
 touch /run/go; wait $pid; echo $? > $RESULTS/code; rm -f /dev/shm/order
@@ -295,7 +295,7 @@ limited() {  # NAME OPTIONS...: all of the data is pushed out, and read back
   in_group a swapcheck --size 24M --passes 1 "$@" --ready-file /run/ready --wait-file /run/go \
     --json > $RESULTS/$name.json & pid=$!
   while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
-  timeout 10 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null; sleep 2.5
+  within 10 sh -c "echo 24M > $CG/a/memory.reclaim" 2>/dev/null; sleep 2.5
   keep $name.swap $CG/a/memory.swap.current; keep $name.events $CG/a/memory.swap.events
   keep $name.stat $CG/a/memory.stat; keep $name.slots $V/slots_used
   touch /run/go; wait $pid; echo $? > $RESULTS/$name.code

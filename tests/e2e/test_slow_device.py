@@ -207,7 +207,7 @@ dev=$(device); disk=/sys/block/${dev##*/}/make-it-fail
 echo 0 > $F/verbose; echo 1 > $F/interval
 fail() { echo $2 > $F/times; echo $1 > $F/probability; echo $(($1 > 0)) > $disk; }
 errors() { dmesg | grep -ci "write.error on swap"; }
-push() { for i in 1 2 3 4 5; do timeout 5 sh -c "echo 24M > $CG/a/memory.reclaim"; done 2>/dev/null; }
+push() { for i in 1 2 3 4 5; do within 5 sh -c "echo 24M > $CG/a/memory.reclaim"; done 2>/dev/null; }
 zswapped() { awk '/^zswapped / { print $2 }' $CG/a/memory.stat; }
 group a
 in_group a swapcheck --size 24M --text 50 --passes 2 --ready-file /run/ready --wait-file /run/go \\
@@ -256,7 +256,7 @@ in_group a swapcheck --size 64M --passes 1 --random 0 --zero 0 --text 60 --ready
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
 most=0
 for i in $(seq 30); do
-  timeout 2 sh -c "echo 8M > $CG/a/memory.reclaim"; now=$(cat $CG/a/memory.zswap.current)
+  within 2 sh -c "echo 8M > $CG/a/memory.reclaim"; now=$(cat $CG/a/memory.zswap.current)
   [ $now -le $most ] || most=$now
 done 2>/dev/null
 echo $most > $RESULTS/most; dmesg | grep -ci "write.error on swap" > $RESULTS/errors
@@ -292,7 +292,7 @@ in_group a swapcheck --size 64M --text 30 --passes 1 --ready-file /run/ready --w
   --json > $RESULTS/out.json & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
 kill -STOP $(cat $CG/a/cgroup.procs)
-timeout 10 sh -c "echo 60M > $CG/a/memory.reclaim" 2>/dev/null
+within 10 sh -c "echo 60M > $CG/a/memory.reclaim" 2>/dev/null
 counts > $RESULTS/before
 cat > /run/push <<EOF
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -301,7 +301,7 @@ done 2>/dev/null
 EOF
 for turn in 1 2 3; do
   awk '/^cpu / { print $4 }' /proc/stat > /run/sys
-  timeout 60 sh /run/push
+  within 60 sh /run/push
   awk -v before=$(cat /run/sys) '/^cpu / { print $4 - before }' /proc/stat >> $RESULTS/ticks
 done
 counts > $RESULTS/counts; used > $RESULTS/used
