@@ -14,9 +14,10 @@ FRAMES = 8
 # A process works on more memory than there is, until top has ended; in QEMU (--on) it may end before top does.
 SCRIPT = f"""
 group busy
-in_group busy swapcheck --size 144M --text 40 --random 0 --rewrite 20 --passes 2 --json > $RESULTS/out.json &
+in_group busy swapcheck --size $(available 150) --text 40 --random 0 --rewrite 20 --passes 2 \\
+  --json > $RESULTS/out.json &
 load=$!
-while ! grep -q '^zswpout [1-9]' /proc/vmstat; do sleep 0.1; done
+while ! grep -q '^zswpout [1-9]' /proc/vmstat && kill -0 $load; do sleep 0.1; done
 {in_guest("terminal")} %s "q quits" {FRAMES} \\
   {PYTHON} {PROGRAM} top --interval 0.3 %s > $RESULTS/top.json
 wait $load
