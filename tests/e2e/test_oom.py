@@ -108,9 +108,9 @@ def test_scores_stay_in_their_range_without_a_device(boot_guest: Boot) -> None:
 # a has most memory, b a high adjustment, and their group's limit is reached when all swap space that it may have
 # is in use. Its data in zswap is at entries of the device. Before, something else used virtual slots.
 AT_ENTRIES = """
-swapcheck --size 8M --passes 1 --ready-file /run/early --wait-file /run/end --text 40 & early=$!
+swapcheck --size 8M --passes 1 --pageout --ready-file /run/early --wait-file /run/end --text 40 & early=$!
 while [ ! -e /run/early ]; do sleep 0.1; done
-echo 4M > $CG/memory.reclaim; keep early $V/slots_used; touch /run/end; wait $early
+keep early $V/slots_used; touch /run/end; wait $early
 echo never > $V/mode
 group a; echo 24M > $CG/a/memory.max; echo 24M > $CG/a/memory.swap.max
 in_group a sh -c 'echo 700 > /proc/self/oom_score_adj; echo $$ > /run/b; exec sleep 1000' &
