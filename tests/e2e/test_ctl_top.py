@@ -14,7 +14,7 @@ FRAMES = 8
 # A process works on more memory than there is, until top has ended; in QEMU (--on) it may end before top does.
 SCRIPT = f"""
 group busy
-in_group busy swapcheck --size $(available 150) --text 40 --random 0 --rewrite 20 --passes 2 \\
+in_group busy swapcheck --size $(available 100 40960) --text 40 --random 0 --rewrite 20 --passes 2 \\
   --json > $RESULTS/out.json &
 load=$!
 while ! grep -q '^zswpout [1-9]' /proc/vmstat && kill -0 $load; do sleep 0.1; done
