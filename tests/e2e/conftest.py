@@ -14,7 +14,7 @@ from vswaplab.bench import sources
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.coverage import take
 from vswaplab.guest import GuestResult, GuestSpec, boot
-from vswaplab.guest.splats import quoted
+from vswaplab.guest.splats import excerpts
 from vswaplab.stress import outcomes
 from vswaplab.stress.outcomes import Outcome
 
@@ -80,16 +80,17 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
         virtual = fields.pop("virtual", True)
         settings: dict[str, Any] = {"cpus": 1, "pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
         built = built_kernel(kernel, arch, flavour)
-        more, slower = ELSEWHERE[built.flavour] if built.arch != arch else (0, 1)  # by the option --on
+        elsewhere = built.arch != arch  # by the option --on
+        more, slower = ELSEWHERE[built.flavour] if elsewhere else (0, 1)
         whole = script(text, slower)
-        if more:
+        if elsewhere:
             settings["mem_bytes"] = settings.get("mem_bytes", GuestSpec.mem_bytes) + more
             settings["timeout"] *= slower
             settings["cpus"] = max(2, settings["cpus"])
         covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
         result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
         head = f"{result.status}: {result.error}\n{result.host}"
-        said = "\n".join((head, quoted(result.console), result.output, result.console[-4000:]))
+        said = "\n".join((head, excerpts(result.console, result.splats), result.output, result.console[-4000:]))
         if result.other_races:
             warnings.warn(f"data races elsewhere in the kernel: {result.other_races}", stacklevel=2)
         assert result.status == "ok", said

@@ -79,13 +79,14 @@ def test_what_is_quoted_of_a_console() -> None:
     """What follows a complaint, once for all of its kind; not what comes before, not stale frames."""
     stack = "".join(f" [<6004f{n:03}>] frame_{n}+0x3/0x4\n [<60361f1b>] ? stale_{n}+0x0/0x71\n" for n in range(90))
     lockups = "".join(f"BUG: workqueue lockup - pool cpus={n} stuck for {40 + n}s!\n" for n in range(3))
-    text = splats.quoted(f"[ 1.0] booted\n{lockups}" + stack + "[ 2.0] WARNING: inconsistent lock state\nlast\n")
+    log = f"[ 1.0] booted\n{lockups}" + stack + "[ 2.0] WARNING: inconsistent lock state\nlast\n"
+    text = splats.excerpts(log, splats.find(log))
     lines = text.splitlines()
     assert lines[:4] == ["...", *lockups.splitlines()]
     assert lines[-3:] == ["...", "WARNING: inconsistent lock state", "last"]
     assert len(lines) == 2 + splats.QUOTED_LINES + 2
     assert "frame_41" in text and "frame_42" not in text and "stale" not in text and "booted" not in text
-    assert splats.quoted("[ 1.0] booted\n") == ""
+    assert splats.excerpts("[ 1.0] booted\n", []) == ""
 
 
 def test_a_processor_that_is_stopped_for_a_restart() -> None:

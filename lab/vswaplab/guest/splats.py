@@ -7,6 +7,7 @@ which virtual swap has no part.
 
 import re
 from collections import Counter
+from collections.abc import Collection
 
 from vswaplab.guest import races
 
@@ -111,19 +112,20 @@ def find(console: str) -> list[str]:
     return list(found)
 
 
-def quoted(console: str) -> str:
-    """The console from each complaint on, for the message of a failed test.
+def excerpts(console: str, complaints: Collection[str]) -> str:
+    """The console from each of the complaints that find() has found on, for the message of a failed test.
 
     Complaints that differ in their numbers only are quoted once; frames of which the kernel is not sure are
     left out.
     """
-    found = set(find(console))
+    if not complaints:
+        return ""
     lines = [text for text in _lines(console) if not _UNSURE.match(text)]
     seen: set[str] = set()
     wanted: set[int] = set()
     for number, text in enumerate(lines):
         kind = re.sub(r"\d+", "", text.strip())
-        if text.strip() in found and kind not in seen:
+        if text.strip() in complaints and kind not in seen:
             seen.add(kind)
             wanted.update(range(number, min(number + QUOTED_LINES, len(lines))))
     parts = [("" if number - 1 in wanted else "...\n") + lines[number] for number in sorted(wanted)]
