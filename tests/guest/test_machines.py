@@ -178,6 +178,12 @@ def test_page_tables_of_four_levels_for_kasan(config: str | None, four: bool, tm
     assert ("no5lvl" in argv[argv.index("-append") + 1].split()) == four
 
 
+@pytest.mark.parametrize(("cpus", "watched"), [(1, True), (2, False)])
+def test_clock_is_not_watched_by_several_cpus(cpus: int, watched: bool, tmp_path: Path) -> None:
+    argv = Qemu().launch(spec(kernel=X86, cpus=cpus), files(tmp_path)).argv
+    assert ("tsc=nowatchdog" not in argv[argv.index("-append") + 1].split()) == watched
+
+
 def test_path_with_white_space(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="white space"):
         UserModeLinux().launch(spec(), files(tmp_path / "a b"))

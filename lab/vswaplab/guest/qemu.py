@@ -47,6 +47,16 @@ def _page_tables(spec: GuestSpec) -> list[str]:
     return ["no5lvl"] if _has(spec, "CONFIG_KASAN", unknown=False) else []
 
 
+def _clock(spec: GuestSpec) -> list[str]:
+    """Kernel parameters: no clock watchdog, which may stop the kernel for ever while it boots on several CPUs.
+
+    In stop_machine(), as it leaves jiffies for the first clock, one CPU waits for the others with interrupts
+    off. If the timer of clocksource_watchdog() comes on another one just then, that waits for the first in
+    watchdog_check_skew(), with interrupts off as well, and its time limit is in jiffies, which stand still.
+    """
+    return ["tsc=nowatchdog"] if spec.cpus_used > 1 else []
+
+
 def _processors(spec: GuestSpec) -> str:
     """With nodes, a socket for each CPU: the CPUs of a socket must be on the same node."""
     return f"{spec.cpus_used},sockets={spec.cpus_used}" if spec.nodes > 1 else str(spec.cpus_used)
@@ -86,6 +96,7 @@ class Qemu:
             f"rootflags={ROOT_FLAGS}",
             "console=ttyS0",
             *_page_tables(spec),
+            *_clock(spec),
             *common_cmdline(spec, files),
         ]
         argv = [
