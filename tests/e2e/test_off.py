@@ -141,7 +141,8 @@ def test_limits(boot_guest: Boot, kernel: str, flavour: str) -> None:
 RACE = """
 dev=$(device); group a
 written() { sed -n 's/^zswpwb //p' /proc/vmstat; }
-in_group a swapcheck --mode churn --size 24M --threads 2 --text 70 --seconds 10 --json > $RESULTS/a.json & a=$!
+in_group a swapcheck --mode churn --size 24M --threads 2 --text 70 --seconds $((SLOWER > 3 ? 60 : 10)) \\
+  --json > $RESULTS/a.json & a=$!
 ( while kill -0 $a; do echo 16M > $CG/a/memory.reclaim; sleep 0.05; done ) 2> /dev/null &
 n=0
 while kill -0 $a 2>/dev/null; do
