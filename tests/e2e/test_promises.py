@@ -222,10 +222,12 @@ def test_without_a_usable_device_what_does_not_compress_stays(boot_guest: Boot, 
     assert 4 * MIB < stat["vswap_refused"] <= 9 * MIB
 
 
-# A page is paged out, which finds that there is room; at once the limit is written, and more pages follow.
+# A page is paged out, which finds that there is room; at once the limit is written, and more pages follow. On one
+# CPU: madvise() cannot take a page that waits in the batch of another one to get on the LRU lists.
 AT_ONCE = """
 import mmap, os, sys
 PAGEOUT, N = 21, 31
+os.sched_setaffinity(0, {0})
 def out():
     with open("/proc/vmstat") as lines:
         return sum(int(line.split()[1]) for line in lines if line.startswith(("zswpout ", "swpout_zero ")))
