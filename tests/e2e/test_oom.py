@@ -170,7 +170,9 @@ def test_pages_in_memory_count_once(boot_guest: Boot) -> None:
     result = boot_guest(text, flavour="release", mem_bytes=160 * MIB, pool_percent=80)
     assert number(result, "code") == 0, result.output
     before, out, after, slots = map(int, result.files["scores"].split())
-    assert slots > 18000 and out < 0.95 * before, result.files["scores"]
+    # A score is two thirds of 1000 and thousandths of the memory: where there is more, a page counts less.
+    shares = [score * 3 / 2 - 1000 for score in (out, before)]
+    assert slots > 18000 and shares[0] < 0.85 * shares[1], result.files["scores"]
     assert 0.98 * before <= after <= 1.02 * before, result.files["scores"]
 
 
