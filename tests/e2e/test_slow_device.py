@@ -256,7 +256,7 @@ in_group a swapcheck --size 64M --passes 1 --random 0 --zero 0 --text 60 --ready
   --wait-file /run/go --json > $RESULTS/out.json & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
 most=0
-for i in $(seq $((SLOWER > 1 ? 10 : 30))); do  # each may take its time; the load waits for ten minutes
+for i in $(seq $((SLOWER > 3 ? 10 : 30))); do  # each may take its time; the load waits for ten minutes
   within 2 sh -c "echo 8M > $CG/a/memory.reclaim"; now=$(cat $CG/a/memory.zswap.current)
   [ $now -le $most ] || most=$now
 done 2>/dev/null
