@@ -10,7 +10,6 @@ import pytest
 from vswaplab.bench import swapbench
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
-from vswaplab.guest.splats import excerpts
 
 Boot = Callable[..., GuestResult]
 KERNELS = ("mainline", "vswap")
@@ -33,8 +32,7 @@ def run(built_kernel: Callable[[str, str, str], BuiltKernel]) -> Boot:
     def boot_one(kernel: str, script: str, *, arch: str = "um", **changes: Any) -> GuestResult:
         settings: dict[str, Any] = {"swap": "ram:64M", "pool_percent": 60, "cpus": 1, "timeout": 200.0, **changes}
         result = boot(GuestSpec(built_kernel(kernel, arch, "bench"), PRELUDE + script, **settings))
-        said = f"{excerpts(result.console, result.splats)}\n{result.console[-2000:]}"
-        assert result.status == "ok" and not result.splats, said
+        assert result.status == "ok" and not result.splats, result.account
         return result
 
     return boot_one

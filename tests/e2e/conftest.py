@@ -14,7 +14,6 @@ from vswaplab.bench import sources
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.coverage import take
 from vswaplab.guest import GuestResult, GuestSpec, boot
-from vswaplab.guest.splats import excerpts
 from vswaplab.stress import outcomes
 from vswaplab.stress.outcomes import Outcome
 
@@ -89,8 +88,7 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
             settings["cpus"] = max(2, settings["cpus"])
         covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
         result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
-        head = f"{result.status}: {result.error}\n{result.host}"
-        said = "\n".join((head, excerpts(result.console, result.splats), result.output, result.console[-4000:]))
+        said = result.account
         if result.other_races:
             warnings.warn(f"data races elsewhere in the kernel: {result.other_races}", stacklevel=2)
         assert result.status == "ok", said

@@ -9,7 +9,6 @@ import pytest
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.coverage import take
 from vswaplab.guest import GuestResult, GuestSpec, boot
-from vswaplab.guest.splats import excerpts
 from vswaplab.stress import campaign, tally
 from vswaplab.stress.record import Record
 from vswaplab.stress.trial import TRIALS, by_name
@@ -66,8 +65,7 @@ def judged(name: str, kernel: BuiltKernel, seconds: float, how: campaign.Boot) -
     trial = by_name(name)
     assert trial is not None
     record, result = campaign.one(trial, kernel, "", 1, seconds, boot=how)
-    complaints = excerpts(result.console, result.splats)
-    assert record.problems == (), f"{record}\n{complaints}\n{result.output}\n{result.console[-3000:]}"
+    assert record.problems == (), f"{record}\n{result.account}"
     assert record.checks > 10_000
     assert DONE.get(name, set()) <= {name for name, count in record.done.items() if count}, record.done
     return record

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vswaplab.guest import splats
+from vswaplab.guest import GuestResult, splats
 
 CONSOLES = Path(__file__).parent / "consoles"
 # Lines of complaints.txt that only explain a complaint.
@@ -87,6 +87,7 @@ def test_what_is_quoted_of_a_console() -> None:
     assert len(lines) == 2 + splats.QUOTED_LINES + 2
     assert "frame_41" in text and "frame_42" not in text and "stale" not in text and "booted" not in text
     assert splats.excerpts("[ 1.0] booted\n", []) == ""
+    assert text in GuestResult(console=log, splats=splats.find(log)).account
 
 
 def test_a_processor_that_is_stopped_for_a_restart() -> None:

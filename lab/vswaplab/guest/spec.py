@@ -10,6 +10,7 @@ from typing import Literal
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.errors import UsageError
 from vswaplab.guest.samples import Counters, Sample, device_slots_peak, peak
+from vswaplab.guest.splats import excerpts
 from vswaplab.units import format_size, parse_size
 
 Status = Literal["ok", "panic", "lost", "timeout", "refused"]
@@ -204,3 +205,9 @@ class GuestResult:
     def clean(self) -> bool:
         """The machine came to its regular end and the kernel complained about nothing."""
         return self.status == "ok" and not self.splats
+
+    @property
+    def account(self) -> str:
+        """For the message of a failure: how it ended, the complaints, what it printed, the end of the console."""
+        head = f"{self.status}: {self.error}\n{self.host}"
+        return "\n".join((head, excerpts(self.console, self.splats), self.output, self.console[-4000:]))
