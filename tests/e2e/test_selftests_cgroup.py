@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernel's own tests of control groups, unmodified: what passes on mainline passes with virtual swap."""
 
+import functools
 import itertools
 import re
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import tap
-from tests.e2e.common import MIB, Boot, NoteOutcomes, patience
+from tests.e2e.common import MIB, Boot, NoteOutcomes, emulated_with_checkers, patience
 from vswaplab.tree import buildtree
 
 PROGRAMS = ("test_memcontrol", "test_zswap", "test_kmem")
@@ -23,6 +24,9 @@ OWN_LIMIT = "the program puts itself into a group of 2 MB and may be killed ther
 NO_SWAP = "mainline's zswap does nothing without a swap device"
 # Not asked of ours: on a busy host two of six runs failed on mainline, three of six on ours.
 UNSTABLE = {"test_kmem_memcg_deletion": "adds up parts of memory.stat that are read at different times"}
+# Nor this, on an emulated machine with the checkers on: of three times each it failed twice on mainline, once on
+# ours. It begins when the group has 41 MB, takes it down to 30, and meanwhile its process goes on to 50.
+UNSTABLE_EMULATED = {"test_memcg_reclaim": "its process still fills memory while it is reclaimed"}
 KNOWN = {
     "test_memcg_inotify_delete_file": NO_INOTIFY,
     "test_memcg_inotify_delete_dir": NO_INOTIFY,
@@ -31,7 +35,6 @@ KNOWN = {
     "test_memcg_low": TIMING,
     "test_memcg_high_sync": TIMING,
     "test_no_kmem_bypass": TIMING,
-    **UNSTABLE,
     "test_no_invasive_cgroup_shrink": OWN_LIMIT,
     "test_zswap_incompressible": OWN_LIMIT,
 }
@@ -103,9 +106,19 @@ def names_of(tests: Path) -> set[str]:
     return set(re.findall(r"^\tT\((\w+)\),$", tests.read_text(), re.MULTILINE))
 
 
+@pytest.fixture
 def compare(
+    outcome: Callable[..., dict[str, set[str]]], note_outcomes: NoteOutcomes, pytestconfig: pytest.Config
+) -> Callable[..., None]:
+    """compare(mode, swap, names, zswap): what passes on mainline passes with virtual swap."""
+    unstable = {**UNSTABLE, **(UNSTABLE_EMULATED if emulated_with_checkers(pytestconfig) else {})}
+    return functools.partial(_compare, outcome, note_outcomes, unstable)
+
+
+def _compare(
     outcome: Callable[..., dict[str, set[str]]],
     note_outcomes: NoteOutcomes,
+    unstable: dict[str, str],
     mode: str,
     swap: str,
     names: tuple[str, ...] = PROGRAMS,
@@ -113,16 +126,16 @@ def compare(
 ) -> None:
     """A test that depends on timing may take a second run, on mainline as on ours."""
     sources = buildtree.source_tree("mainline").path / "tools/testing/selftests/cgroup"
-    known = {*KNOWN, *(KNOWN_WITHOUT_DEVICE if swap == "none" else {})}
+    reasons = {**KNOWN, **unstable, **(KNOWN_WITHOUT_DEVICE if swap == "none" else {})}
     mainline = outcome("mainline", "auto", swap, names, zswap=zswap)
-    failed = {name: names_of(sources / f"{name}.c") - mainline[name] - known for name in names}
+    failed = {name: names_of(sources / f"{name}.c") - mainline[name] - reasons.keys() for name in names}
     if again := tuple(name for name in names if failed[name]):
         second = outcome("mainline", "auto", swap, again, 2, zswap)
         mainline = {name: mainline[name] | second.get(name, set()) for name in names}
         failed = {name: failed[name] - second[name] for name in again}
     assert not any(failed.values()), f"on mainline: {failed}"
     ours = outcome("vswap", mode, swap, names, zswap=zswap)
-    exempt = {*UNSTABLE, *(BY_DESIGN if mode == "always" or (zswap and mode == "auto") else {})}
+    exempt = {*unstable, *(BY_DESIGN if mode == "always" or (zswap and mode == "auto") else {})}
     missing = {name: mainline[name] - ours[name] - exempt for name in names}
     if again := tuple(name for name in names if missing[name]):
         second = outcome("vswap", mode, swap, again, 2, zswap)
@@ -132,18 +145,15 @@ def compare(
     setup += "" if names == PROGRAMS else f" ({', '.join(names)})"
     passed, also = (set[str]().union(*found.values()) for found in (mainline, ours))
     tests = set[str]().union(*(names_of(sources / f"{name}.c") for name in names))
-    why = {**KNOWN, **(KNOWN_WITHOUT_DEVICE if swap == "none" else {}), **BY_DESIGN}
-    note_outcomes("selftests/cgroup", setup, passed, also, tests - passed, why)
+    note_outcomes("selftests/cgroup", setup, passed, also, tests - passed, {**reasons, **BY_DESIGN})
     lost = sorted(set[str]().union(*missing.values()))
     assert not lost, f"{mode}, swap device {swap}: they pass on mainline: {lost}"
 
 
 @pytest.mark.kernel("vswap", "um", "release")
 @pytest.mark.kernel("mainline", "um", "release")
-def test_memcontrol_without_a_device(
-    outcome: Callable[..., dict[str, set[str]]], note_outcomes: NoteOutcomes
-) -> None:
-    compare(outcome, note_outcomes, "auto", "none", ("test_memcontrol",))
+def test_memcontrol_without_a_device(compare: Callable[..., None]) -> None:
+    compare("auto", "none", ("test_memcontrol",))
 
 
 @pytest.mark.long
@@ -157,20 +167,16 @@ def test_memcontrol_without_a_device(
         ("never", "file:512M"),
     ],
 )
-def test_all(
-    outcome: Callable[..., dict[str, set[str]]], note_outcomes: NoteOutcomes, mode: str, swap: str
-) -> None:
-    compare(outcome, note_outcomes, mode, swap)
+def test_all(compare: Callable[..., None], mode: str, swap: str) -> None:
+    compare(mode, swap)
 
 
 @pytest.mark.long
 @pytest.mark.kernel("vswap", "um", "release")
 @pytest.mark.kernel("mainline", "um", "release")
 @pytest.mark.parametrize("mode", ["auto", "always", "never"])
-def test_memcontrol_without_zswap(
-    outcome: Callable[..., dict[str, set[str]]], note_outcomes: NoteOutcomes, mode: str
-) -> None:
-    compare(outcome, note_outcomes, mode, "file:512M", ("test_memcontrol",), zswap=False)
+def test_memcontrol_without_zswap(compare: Callable[..., None], mode: str) -> None:
+    compare(mode, "file:512M", ("test_memcontrol",), zswap=False)
 
 
 @pytest.mark.long
