@@ -209,3 +209,35 @@ def test_zswap_counts_for_groups_of_cgroup_v1(boot_guest: Boot) -> None:
     assert number(result, "early.code") == 0 and answer(result, "early.json")["verified"] is True
     killed = [line for line in result.console.splitlines() if "Killed process" in line]
     assert 1 <= fields(result, "control")["oom_kill"] <= 2, killed
+
+
+# In a group with 32 MB, one process has 500 MB of zeroes, and is protected; another takes what it can.
+PROTECTED_ZEROES = (
+    HELD
+    + """
+group a; echo 32M > $CG/a/memory.max
+start early a --size 500M --zero 100 --passes 1
+protected=$(cat $CG/a/cgroup.procs)
+for pid in $protected; do echo -950 > /proc/$pid/oom_score_adj; done
+kill -STOP $protected
+keep zero $V/zero
+in_group a swapcheck --size 60M --random 100 & hog=$!
+i=0
+while grep -q '^oom_kill 0$' $CG/a/memory.events && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
+sleep 0.5; keep events $CG/a/memory.events
+kill $hog; wait $hog; kill -CONT $protected; finish early
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_zeroes_count_for_groups(boot_guest: Boot) -> None:
+    """The adjustment of the protected process is relative to memory and to what is swapped out as zeroes.
+
+    Its score would be 120,000 pages otherwise, and the hog has less than 8,192.
+    """
+    result = boot_guest(PROTECTED_ZEROES, flavour="release", mem_bytes=256 * MIB)
+    assert number(result, "zero") > 100_000
+    killed = [line for line in result.console.splitlines() if "Killed process" in line]
+    assert number(result, "early.code") == 0 and answer(result, "early.json")["verified"] is True, killed
+    assert 1 <= fields(result, "events")["oom_kill"] <= 2, killed

@@ -27,6 +27,8 @@ struct vswap_refusals {
  * @zswapped: pages that zswap stores at virtual slots, those of groups that are
  *	      gone below this one included
  * @in_flight: bytes of them that are being written back
+ * @zeroes: slots that are marked as zero-filled, those of groups that are gone
+ *	    below this one included
  * @hand: the slot at which the search for pages to write back goes on
  */
 struct vswap_group {
@@ -35,6 +37,7 @@ struct vswap_group {
 	unsigned long flushed;
 	atomic_long_t zswapped;
 	atomic_long_t in_flight;
+	atomic_long_t zeroes;
 	unsigned int hand;
 };
 

@@ -20,10 +20,11 @@
  *	SLOT  -> LOST	to be evacuated, but could not be read; by way of NONE
  *	LOST  -> NONE	freed
  *
- * The transitions to ZSWAP are in zswap.c. Rules 1 and 2 of internal.h say who may
- * do that. A slot that is not free, not
- * zero-filled and without backing has its folio in the swap cache: there is no
- * other copy of the data.
+ * Those to ZSWAP are in zswap.c, those that begin or end a flight in writeback.c,
+ * those to SLOT in slots.c as well, those to and from REFUSED in refuse.c. Rules 1
+ * and 2 of internal.h say who may do that. A slot that is not free, not zero-filled
+ * and without backing has its folio in the swap cache: there is no other copy of the
+ * data.
  */
 #include <linux/kernel.h>
 #include <kunit/static_stub.h>
@@ -120,6 +121,28 @@ static unsigned int vswap_nr_zero(struct swap_cluster_info *ci,
 	return zero;
 }
 
+/* @nr slots from @ci_off on, which have one owner, are marked, or no longer. */
+static void vswap_count_zero(struct swap_cluster_info *ci, unsigned int ci_off,
+			     long nr)
+{
+	vswap_count(VSWAP_NR_ZERO, nr);
+	vswap_memcg_count_zero(vswap_memcg_owner(ci, ci_off), nr);
+}
+
+/* Some of the slots that are being freed are marked. */
+static noinline void vswap_uncount_zero(struct swap_cluster_info *ci,
+					unsigned int ci_off, unsigned int nr)
+{
+	unsigned int len, zero;
+
+	for (; nr; nr -= len, ci_off += len) {
+		len = vswap_owner_run(ci, ci_off, nr);
+		zero = vswap_nr_zero(ci, ci_off, len);
+		if (zero)
+			vswap_count_zero(ci, ci_off, -(long)zero);
+	}
+}
+
 /**
  * __vswap_release_range - release what backs virtual slots that are being freed
  * @ci: the cluster
@@ -134,12 +157,10 @@ void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
 {
 	unsigned long first = (ci - vswap_si->cluster_info) * SWAPFILE_CLUSTER;
 	swp_entry_t entry = swp_entry(vswap_type, first + ci_off);
-	unsigned int zero;
 
 	vswap_release_backing(ci, entry, nr, VSWAP_ALL_TAGS, VSWAP_FREED);
-	zero = vswap_nr_zero(ci, ci_off, nr);
-	if (zero)
-		vswap_count(VSWAP_NR_ZERO, -(long)zero);
+	if (vswap_nr_zero(ci, ci_off, nr))
+		vswap_uncount_zero(ci, ci_off, nr);
 	trace_vswap_free(entry, nr);
 }
 
@@ -154,13 +175,14 @@ void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
 void __vswap_mark_zero(struct swap_cluster_info *ci, struct folio *folio,
 		       bool zero)
 {
+	unsigned int off = swp_cluster_offset(folio->swap);
 	unsigned int nr = folio_nr_pages(folio), old;
 
-	old = vswap_nr_zero(ci, swp_cluster_offset(folio->swap), nr);
+	old = vswap_nr_zero(ci, off, nr);
 	if (zero)
 		vswap_release_folio(ci, folio, VSWAP_ALL_TAGS, VSWAP_ZEROED);
 	if (zero ? nr - old : old)
-		vswap_count(VSWAP_NR_ZERO, zero ? nr - old : -(long)old);
+		vswap_count_zero(ci, off, zero ? nr - old : -(long)old);
 }
 
 /**

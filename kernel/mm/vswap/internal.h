@@ -265,6 +265,7 @@ struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int 
 void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
 void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 				unsigned int nr, unsigned int nr_raw);
+void vswap_memcg_count_zero(struct mem_cgroup *memcg, long nr);
 void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
 void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg);
 bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id);
@@ -371,6 +372,8 @@ static inline struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci,
 void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
 void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 				unsigned int nr, unsigned int nr_raw);
+
+static inline void vswap_memcg_count_zero(struct mem_cgroup *memcg, long nr) { }
 
 static inline void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size) { }
 

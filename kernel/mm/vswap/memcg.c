@@ -454,14 +454,16 @@ void vswap_memcg_put(struct mem_cgroup *memcg)
 }
 
 /*
- * The owner of a slot, which stays as long as the slot is in use. @folio, if it is
- * not NULL, is in the swap cache there, and usually has the same owner, which saves
- * a lookup. An id names one group at a time.
+ * The owner of a slot, if any, which stays as long as the slot is in use. @folio, if
+ * it is not NULL, is in the swap cache there, and usually has the same owner, which
+ * saves a lookup. An id names one group at a time.
  */
 static inline struct mem_cgroup *vswap_memcg_by_id(unsigned short id, struct folio *folio)
 {
 	struct mem_cgroup *memcg = NULL;
 
+	if (!id || !vswap_memcg_is_v2())
+		return NULL;
 	rcu_read_lock();
 	if (folio)
 		memcg = folio_memcg(folio);
@@ -480,17 +482,13 @@ static inline struct mem_cgroup *vswap_memcg_by_id(unsigned short id, struct fol
  */
 struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off)
 {
-	unsigned long swp_tb;
-	unsigned short id;
+	unsigned long swp_tb = __swap_table_get(ci, off);
+	struct folio *folio = NULL;
 
 	lockdep_assert_held(&ci->lock);
-	if (!vswap_memcg_is_v2())
-		return NULL;
-	id = __swap_cgroup_get(ci, off);
-	if (!id)
-		return NULL;
-	swp_tb = __swap_table_get(ci, off);
-	return vswap_memcg_by_id(id, swp_tb_is_folio(swp_tb) ? swp_tb_to_folio(swp_tb) : NULL);
+	if (swp_tb_is_folio(swp_tb))
+		folio = swp_tb_to_folio(swp_tb);
+	return vswap_memcg_by_id(__swap_cgroup_get(ci, off), folio);
 }
 
 /**
@@ -735,10 +733,8 @@ static inline void vswap_count_zswapped(struct mem_cgroup *memcg, long nr)
  */
 void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size)
 {
-	struct mem_cgroup *memcg = NULL;
+	struct mem_cgroup *memcg = vswap_memcg_by_id(id, folio);
 
-	if (id && vswap_memcg_is_v2())
-		memcg = vswap_memcg_by_id(id, folio);
 	vswap_count_zswapped(memcg, 1);
 	if (memcg)
 		obj_cgroup_charge_zswap(vswap_memcg_objcg(memcg), size);
@@ -772,6 +768,21 @@ void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 	if (nr_raw)
 		mod_memcg_state(memcg, MEMCG_ZSWAP_INCOMP, -(int)nr_raw);
 	rcu_read_unlock();
+}
+
+/**
+ * vswap_memcg_count_zero - slots are marked as zero-filled, or no longer
+ * @memcg: their owner, or NULL
+ * @nr: the number of slots, negative if they no longer are
+ *
+ * Nothing is charged for them.
+ */
+void vswap_memcg_count_zero(struct mem_cgroup *memcg, long nr)
+{
+	long sum;
+
+	while (memcg && !vswap_count_here(&memcg->vswap.zeroes, nr, &sum))
+		memcg = parent_mem_cgroup(memcg);
 }
 
 /**
@@ -831,11 +842,12 @@ bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id
 }
 
 /**
- * vswap_memcg_pages - how many pages of a group are in zswap at virtual slots?
+ * vswap_memcg_pages - how many pages of a group are swapped out to no device?
  * @memcg: the group; its children count
  *
  * zswap's statistics have data at entries of devices as well, which swap space
- * has room for. Where zswap does not know groups, they do not.
+ * has room for. Where zswap does not know groups, they do not. A page of zeroes
+ * that was read in counts until its slot is freed or written out again.
  *
  * Context: Process context.
  * Return: the number of pages.
@@ -847,11 +859,14 @@ unsigned long vswap_memcg_pages(struct mem_cgroup *memcg)
 
 	if (vswap_never_used())
 		return 0;
-	if (mem_cgroup_kmem_disabled())
-		return memcg_page_state(memcg, MEMCG_ZSWAPPED);
 	for (iter = mem_cgroup_iter(memcg, NULL, NULL); iter;
-	     iter = mem_cgroup_iter(memcg, iter, NULL))
+	     iter = mem_cgroup_iter(memcg, iter, NULL)) {
 		nr += max(atomic_long_read(&iter->vswap.zswapped), 0L);
+		nr += max(atomic_long_read(&iter->vswap.zeroes), 0L);
+	}
+	/* No group has any of its own then. */
+	if (mem_cgroup_kmem_disabled())
+		nr += memcg_page_state(memcg, MEMCG_ZSWAPPED);
 	return nr;
 }
 
@@ -903,6 +918,7 @@ void vswap_memcg_offline(struct mem_cgroup *memcg)
 	atomic_long_add(vswap_hand_over(&memcg->vswap.refusals.nr),
 			&parent->vswap.refusals.nr);
 	vswap_count_zswapped(parent, vswap_hand_over(&memcg->vswap.zswapped));
+	vswap_memcg_count_zero(parent, vswap_hand_over(&memcg->vswap.zeroes));
 }
 
 /**

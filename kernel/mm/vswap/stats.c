@@ -82,7 +82,8 @@ unsigned long vswap_nr_contiguous(void)
 /**
  * vswap_pages - how many pages are swapped out without being on a device?
  *
- * Pages in memory that keep their virtual slots are not swapped out.
+ * Pages in memory that keep their virtual slots are not swapped out, but those that
+ * were read in as zeroes, and whose slots are marked so, count here.
  *
  * Context: Any.
  * Return: their number, more or less; the size of the swap space has to be added

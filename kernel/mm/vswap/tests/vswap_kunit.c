@@ -1364,15 +1364,9 @@ static void refusals_wrap(struct kunit *test)
 }
 
 #ifdef CONFIG_MEMCG
-/* Counters of a group that is below the root, and goes away */
-static void group_counters(struct kunit *test)
+static struct mem_cgroup *below_root(struct kunit *test)
 {
-	static const long counts[] = { LONG_MIN, -1, 0, PAGE_SIZE, LONG_MAX };
-	atomic_long_t *refused, *zswapped;
 	struct mem_cgroup *memcg;
-	struct vswap_group *group;
-	long were_refused, were_zswapped, gone;
-	unsigned int i;
 
 	if (mem_cgroup_disabled())
 		kunit_skip(test, "there are no groups");
@@ -1380,6 +1374,20 @@ static void group_counters(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, memcg);
 	memcg->css.parent = &root_mem_cgroup->css;
 	memcg->css.flags = CSS_ONLINE;
+	return memcg;
+}
+
+/* Counters of a group that is below the root, and goes away */
+static void group_counters(struct kunit *test)
+{
+	static const long counts[] = { LONG_MIN, -1, 0, PAGE_SIZE, LONG_MAX };
+	atomic_long_t *refused, *zswapped, *zeroes;
+	struct mem_cgroup *memcg;
+	struct vswap_group *group;
+	long were_refused, were_zswapped, were_zeroes, gone;
+	unsigned int i;
+
+	memcg = below_root(test);
 	/* The first group below the root does this. */
 	if (!mem_cgroup_kmem_disabled())
 		static_branch_enable(&memcg_kmem_online_key);
@@ -1397,13 +1405,18 @@ static void group_counters(struct kunit *test)
 	/* What it has becomes the parent's, negative or not. */
 	refused = &root_mem_cgroup->vswap.refusals.nr;
 	zswapped = &vswap_memcg_group(root_mem_cgroup)->zswapped;
+	zeroes = &root_mem_cgroup->vswap.zeroes;
 	were_refused = atomic_long_read(refused);
 	were_zswapped = atomic_long_read(zswapped);
+	were_zeroes = atomic_long_read(zeroes);
 	atomic_long_set(&group->refusals.nr, -3);
 	atomic_long_set(&group->zswapped, 7);
+	vswap_memcg_count_zero(memcg, 5);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&group->zeroes), 5);
 	vswap_memcg_offline(memcg);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(refused), were_refused - 3);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(zswapped), were_zswapped + 7);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(zeroes), were_zeroes + 5);
 
 	/*
 	 * From then on its counts are far below zero. What all slots of the largest
@@ -1413,19 +1426,72 @@ static void group_counters(struct kunit *test)
 	gone = atomic_long_read(&group->zswapped);
 	KUNIT_EXPECT_EQ(test, gone, LONG_MIN / 2);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&group->refusals.nr), gone);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&group->zeroes), gone);
+	/* What is freed later is the parent's. */
+	vswap_memcg_count_zero(memcg, -5);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(zeroes), were_zeroes);
 	for (i = 0; i < 2; i++) {
 		atomic_long_add(i ? INT_MAX : -INT_MAX, &group->zswapped);
 		atomic_long_add(i ? INT_MAX : -INT_MAX, &group->refusals.nr);
+		vswap_memcg_count_zero(memcg, i ? INT_MAX : -INT_MAX);
 		vswap_memcg_offline(memcg);
+		KUNIT_EXPECT_EQ(test, atomic_long_read(&group->zeroes), gone);
 		KUNIT_EXPECT_EQ(test, atomic_long_read(&group->zswapped), gone);
 		KUNIT_EXPECT_EQ(test, atomic_long_read(zswapped), were_zswapped + 7);
 		KUNIT_EXPECT_EQ(test, atomic_long_read(&group->refusals.nr), gone);
 		KUNIT_EXPECT_EQ(test, atomic_long_read(refused), were_refused - 3);
 	}
+	KUNIT_EXPECT_EQ(test, atomic_long_read(zeroes), were_zeroes);
 	atomic_long_sub(7, zswapped);
 	atomic_long_add(3, refused);
 }
+
+struct marker {
+	struct mem_cgroup *memcg;
+	long left;
+};
+
+static int mark_two_take_one(void *data)
+{
+	struct marker *marker = data;
+
+	while (!kthread_should_stop()) {
+		vswap_memcg_count_zero(marker->memcg, 2);
+		vswap_memcg_count_zero(marker->memcg, -1);
+		WRITE_ONCE(marker->left, marker->left + 1);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Slots are marked, and no longer, while the group goes away: none is lost. */
+static void group_goes_while_marking(struct kunit *test)
+{
+	struct marker marker = { .memcg = below_root(test) };
+	long were = atomic_long_read(&root_mem_cgroup->vswap.zeroes), before;
+	struct task_struct *task;
+
+	task = kthread_run(mark_two_take_one, &marker, "vswap-mark");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	while (READ_ONCE(marker.left) < 1000)
+		cond_resched();
+	vswap_memcg_offline(marker.memcg);
+	before = READ_ONCE(marker.left);
+	while (READ_ONCE(marker.left) < before + 1000)
+		cond_resched();
+	kthread_stop(task);
+	marker.memcg->css.flags = 0;
+	vswap_memcg_offline(marker.memcg);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&root_mem_cgroup->vswap.zeroes),
+			were + marker.left);
+	vswap_memcg_count_zero(root_mem_cgroup, -marker.left);
+}
 #else
+static void group_goes_while_marking(struct kunit *test)
+{
+	kunit_skip(test, "there are no groups");
+}
+
 static void group_counters(struct kunit *test)
 {
 	kunit_skip(test, "there are no groups");
@@ -1930,6 +1996,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(counters_at_their_limits),
 	KUNIT_CASE(refusals_wrap),
 	KUNIT_CASE(group_counters),
+	KUNIT_CASE(group_goes_while_marking),
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
 	KUNIT_CASE(large_folio_is_erased_in_parts),
