@@ -162,6 +162,7 @@ sys.path.insert(0, "{here}")
 from swapped_pages import MADV_PAGEOUT, PAGE, anonymous, enter, fill, holds
 STAY, BACK = 4096, 8
 go, gone = os.pipe(), os.pipe()
+os.sched_setaffinity(0, {{0}})  # madvise() takes no page that waits in another CPU's batch for the LRU lists
 if not os.fork():
     enter("a"); os.close(go[1])
     memory = anonymous(BACK)
