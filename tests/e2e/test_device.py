@@ -174,7 +174,7 @@ def test_swapoff_refused(boot_guest: Boot) -> None:
     result = boot_guest(
         SWAPOFF
         + """
-start out $(available 140); used > $RESULTS/before
+start out $(available 100 56000); used > $RESULTS/before
 swapoff $dev 2>$RESULTS/err; echo $? > $RESULTS/code; verify > $RESULTS/verify
 keep swaps /proc/swaps
 finish; left
@@ -234,7 +234,7 @@ first=$(device); second=$(scratch)
 mkswap $second > /dev/null; swapoff $first; swapon -p 1 $first; swapon -p 1 $second
 group a; start text a --size 48M --text 40
 group b; echo 16M > $CG/b/memory.high  # without a device there is nowhere to go, and a limit would kill
-in_group b swapcheck --mode churn --size 32M --threads 2 --text 40 --seconds 12 --json \\
+in_group b swapcheck --mode churn --size 32M --threads 2 --text 40 --seconds $((12 * SLOWER)) --json \\
   > $RESULTS/churn.json & churn=$!
 n=0
 while [ $n -lt 6 ] && kill -0 $churn 2> /dev/null; do
