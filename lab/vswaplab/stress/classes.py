@@ -53,14 +53,14 @@ _CONFIGURATIONS = (
 )
 _FAULTS = ("tests/e2e/test_faults.py", "tests/e2e/test_device.py", "tests/e2e/test_slow_device.py")
 # What x86-64 debug kernels are tested with, a run for each. Most need virtual swap's kernel only; "edges", "oom",
-# "promises", "refusal", "slow_device" and "ctl_mainline" need mainline's as well, "off" it and the one without
-# CONFIG_VSWAP.
+# "promises", "refusal", "selftests_cgroup", "slow_device" and "ctl_mainline" need mainline's as well, "off" it and
+# the one without CONFIG_VSWAP.
 _CHECKED = tuple(
     f"tests/e2e/test_{name}.py"
     for name in ("kunit", "memcg", "tables_charged", "compact", "metadata", "security", "toggles", "modes",
                  "edges", "lookup", "entries", "fragmentation", "vswapctl", "ctl_drain", "ctl_export",
                  "ctl_top", "ctl_unprivileged", "ctl_mainline", "oom", "promises", "refusal", "slow_device", "off",
-                 "stress", "faults")
+                 "stress", "faults", "device", "selftests_cgroup")
 )
 _FOLIOS, _SECURITY, _ENTRIES = (f"tests/e2e/test_{name}.py" for name in ("large_folios", "security", "entries"))
 
