@@ -203,6 +203,25 @@ def test_who_comes_back_does_not_pay_for_who_stays(boot_guest: Boot) -> None:
     assert tables["freed"] == 0
 
 
+# Groups that are removed are gone: nothing has kept a reference on one's id.
+GONE = """
+gone() {
+  for name in "$@"; do rmdir $CG/$name; done
+  i=0
+  until grep -q '^nr_dying_subsys_memory 0$' $CG/cgroup.stat || [ $i -gt 100 ]; do
+    echo 3 > /proc/sys/vm/drop_caches; sleep 0.1; i=$((i+1))
+  done
+  keep left $CG/cgroup.stat
+}
+"""
+
+
+def none_is_left(result: GuestResult) -> bool:
+    """Whether all groups that ``gone`` removed are."""
+    left = numbers(result, "left")
+    return left["nr_descendants"] == 0 and left["nr_dying_subsys_memory"] == 0
+
+
 # Slots of several groups next to each other: those of a and b go at once, those of c stay for now. Clusters are
 # begun for a, whichever end is swapped out first.
 NEIGHBOURS = """
@@ -230,16 +249,18 @@ for name in a b c; do group $name; done
 CG=$CG python3 /run/neighbours.py > $RESULTS/violations; echo $? > $RESULTS/code
 grep vswap_alloc /proc/vmstat > $RESULTS/slots; settle
 for name in a b c; do keep $name $CG/$name/memory.stat; done
+gone a b c
 """
 
 
 @pytest.mark.kernel("vswap", "um", "debug")
 def test_slots_of_several_groups_are_freed_at_once(boot_guest: Boot) -> None:
     """Who pays is decided when all of them are gone, by the slots that are left."""
-    result = boot_guest(NEIGHBOURS.format(here=Path(__file__).parent))
+    result = boot_guest(GONE + NEIGHBOURS.format(here=Path(__file__).parent))
     assert number(result, "code") == 0, result.output
     assert number(result, "violations") == 0 and numbers(result, "slots")["vswap_alloc"] > 12 * 850
     assert all(numbers(result, name)["vswap_tables"] == 0 for name in "abc")
+    assert none_is_left(result), result.files["left"]
 
 
 # A cluster has a few slots of p, in turn with 496 of n, which has many clusters and frees them. Then q comes,
@@ -329,15 +350,17 @@ for group in c/n c/p q q c/n c/p; do
 done
 code=0; for pid in $pids; do wait $pid || code=1; done; echo $code > $RESULTS/code
 verify > $RESULTS/verify; settle; keep c $CG/c/memory.stat; keep q $CG/q/memory.stat
+gone c/n c/p c q
 """
 
 
 @pytest.mark.kernel("vswap", "um", "debug")
 def test_groups_race_for_what_others_leave(boot_guest: Boot) -> None:
-    result = boot_guest(TAKE_AND_LEAVE.format(here=Path(__file__).parent), cpus=2)
+    result = boot_guest(GONE + TAKE_AND_LEAVE.format(here=Path(__file__).parent), cpus=2)
     assert number(result, "code") == 0 and number(result, "verify") == 0, result.output
     assert all(number(result, f"checked{i}") > 500 for i in range(1, 7))
     assert numbers(result, "c")["vswap_tables"] == numbers(result, "q")["vswap_tables"] == 0
+    assert none_is_left(result), result.files["left"]
 
 
 # The controller moves between the hierarchies while pages are swapped out: each kind counts other slots.

@@ -246,6 +246,7 @@ void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
 void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio,
 		     unsigned int nr);
 void vswap_update_payer(struct swap_cluster_info *ci);
+void vswap_drop_payer(struct swap_cluster_info *ci);
 bool vswap_memcg_owns(struct folio *folio);
 bool vswap_memcg_may_own(unsigned short id);
 bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci);
@@ -291,6 +292,7 @@ static inline void vswap_set_owner(struct swap_cluster_info *ci,
 				   struct folio *folio, unsigned int nr) { }
 
 static inline void vswap_update_payer(struct swap_cluster_info *ci) { }
+static inline void vswap_drop_payer(struct swap_cluster_info *ci) { }
 
 static inline bool vswap_memcg_owns(struct folio *folio)
 {

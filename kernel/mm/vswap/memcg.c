@@ -9,6 +9,10 @@
  * have most of the slots there. Otherwise a group that swaps in and out all the
  * time, and so begins most clusters, would pay for the slots of those that stay.
  * Nor must a group that stays pay for many slots that another group has freed.
+ *
+ * Each slot has a reference on the id of its owner, as on mainline, but those of
+ * the payer that are counted in payer_slots have one together: usually all of a
+ * cluster. So taking and freeing a slot touches no counter that CPUs share.
  */
 #include <linux/blk-cgroup.h>
 #include <linux/memcontrol.h>
@@ -203,6 +207,71 @@ static void vswap_recharge_tables(struct swap_cluster_info *ci,
 	memalloc_noreclaim_restore(flags);
 }
 
+/* In payer_slots while slots are freed: the payer is to be changed. */
+#define VSWAP_PAYER_DUE	BIT(15)
+
+/* How many slots of a locked cluster have one reference on the payer's id? */
+static unsigned int vswap_payer_slots(struct swap_cluster_info *ci)
+{
+	return ci->payer_slots & ~VSWAP_PAYER_DUE;
+}
+
+static void vswap_put_id(struct mem_cgroup *memcg, unsigned int nr)
+{
+	if (nr)
+		mem_cgroup_private_id_put(memcg, nr);
+}
+
+/* Some slots of the payer, which they keep there, get references of their own. */
+static void vswap_own_some(struct swap_cluster_info *ci, unsigned int nr)
+{
+	struct mem_cgroup *memcg, *same;
+
+	if (!nr)
+		return;
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(ci->payer);
+	same = mem_cgroup_private_id_get_online(memcg, nr);
+	VM_WARN_ON_ONCE(same != memcg);
+	ci->payer_slots -= nr;
+	if (!vswap_payer_slots(ci))
+		mem_cgroup_private_id_put(memcg, 1);
+	rcu_read_unlock();
+}
+
+/**
+ * __vswap_own_ids - slots are to get references of their own on their owner's id
+ * @ci: their cluster, locked
+ * @id: the owner's id
+ * @nr: the number of slots
+ *
+ * With memsw each slot has, and returns it, but the cluster may have slots of the
+ * time before the controller moved.
+ */
+void __vswap_own_ids(struct swap_cluster_info *ci, unsigned short id,
+		     unsigned int nr)
+{
+	if (id && ci->payer == id)
+		vswap_own_some(ci, min(nr, vswap_payer_slots(ci)));
+}
+
+/**
+ * vswap_drop_payer - an empty cluster has no payer any longer
+ * @ci: the cluster, locked, or its tables are being freed
+ *
+ * After a time with memsw, slots may be missing that got another owner then.
+ */
+void vswap_drop_payer(struct swap_cluster_info *ci)
+{
+	if (unlikely(ci->payer_slots)) {
+		rcu_read_lock();
+		mem_cgroup_private_id_put(mem_cgroup_from_private_id(ci->payer), 1);
+		rcu_read_unlock();
+	}
+	ci->payer = 0;
+	ci->payer_slots = 0;
+}
+
 /*
  * The owner of some slots pays for the tables of a locked cluster from now on. If
  * nobody in it is to pay, the group that has both the old payer and another owner
@@ -218,14 +287,17 @@ static void vswap_change_payer(struct swap_cluster_info *ci, unsigned short paye
 		return;
 	for (i = 0; payer && i < SWAPFILE_CLUSTER; i++)
 		nr += ci->memcg_table->id[i] == payer;
+	vswap_own_some(ci, vswap_payer_slots(ci));
 	ci->payer = payer;
 	ci->payer_slots = nr;
 
 	rcu_read_lock();
-	if (payer)
+	if (payer) {
 		memcg = mem_cgroup_from_private_id(payer);
-	else
+		vswap_put_id(memcg, nr - 1);
+	} else {
 		memcg = vswap_memcg_of_both(ci->objcg, vswap_nth_owner(ci, 0));
+	}
 	vswap_recharge_tables(ci, memcg);
 	rcu_read_unlock();
 }
@@ -239,50 +311,53 @@ static bool vswap_pays(struct swap_cluster_info *ci, struct mem_cgroup *memcg)
 }
 
 /*
- * Slots of @memcg have come to a locked cluster. The payer is the group that begins
- * it, even if another that was about to had it set up; or that fills it when it was
- * nearly empty, far enough for the payer not to change again when the next slots
- * are freed. Context: RCU read-side.
+ * Slots of @memcg have come to a locked cluster, each with a reference. The payer is
+ * the group that begins it, even if another that was about to had it set up; or that
+ * fills it when it was nearly empty, far enough for the payer not to change again
+ * when the next slots are freed. Context: RCU read-side.
  */
 static void vswap_add_slots(struct swap_cluster_info *ci, struct mem_cgroup *memcg,
 			    unsigned short id, unsigned int nr)
 {
 	if (ci->count == nr) {
+		vswap_drop_payer(ci);
 		ci->payer = id;
 		ci->payer_slots = nr;
+		vswap_put_id(memcg, nr - 1);
 		if (unlikely(!vswap_pays(ci, memcg)))
 			vswap_recharge_tables(ci, memcg);
 	} else if (ci->payer == id) {
+		vswap_put_id(memcg, ci->payer_slots ? nr : nr - 1);
 		ci->payer_slots += nr;
 	} else if (!ci->payer && ci->count >= 2 * VSWAP_PAYER_MIN) {
 		vswap_change_payer(ci, id);
 	}
 }
 
-/* In payer_slots while slots are freed: the payer is to be changed. */
-#define VSWAP_PAYER_DUE	BIT(15)
-
 /*
  * Slots of @id have gone from a locked cluster. If the payer has less than a
  * quarter of what is left, it changes; each time that the payer's part has halved,
  * not for each slot, because it takes a look at the whole cluster.
+ *
+ * Return: how many references on the id are to be returned.
  */
-static void vswap_sub_slots(struct swap_cluster_info *ci, unsigned short id,
-			    unsigned int nr)
+static unsigned int vswap_sub_slots(struct swap_cluster_info *ci,
+				    unsigned short id, unsigned int nr)
 {
-	unsigned int had = ci->payer_slots & ~VSWAP_PAYER_DUE, has = had - nr;
+	unsigned int had = vswap_payer_slots(ci), has = had - nr;
 
 	if (ci->payer != id)
-		return;
+		return nr;
 	if (had < nr) {
 		/* While groups were of version 1, slots were not counted. */
 		ci->payer = 0;
 		ci->payer_slots = VSWAP_PAYER_DUE;
-		return;
+		return nr - had + !!had;
 	}
 	ci->payer_slots -= nr;
 	if (fls(has) != fls(had) && 4 * has < ci->count)
 		ci->payer_slots |= VSWAP_PAYER_DUE;
+	return !has;
 }
 
 /**
@@ -336,6 +411,19 @@ bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
 
 /* Slots */
 
+/* The payer of a locked cluster, if it has one, has no slots, or is another group. */
+static noinline void vswap_set_new_owner(struct swap_cluster_info *ci,
+					 struct mem_cgroup *memcg,
+					 unsigned int off, unsigned int nr)
+{
+	unsigned short id;
+
+	memcg = mem_cgroup_private_id_get_online(memcg, nr);
+	id = mem_cgroup_private_id(memcg);
+	__swap_cgroup_set(ci, off, nr, id);
+	vswap_add_slots(ci, memcg, id, nr);
+}
+
 /**
  * vswap_set_owner - virtual slots were allocated: note whose they are
  * @ci: their cluster, locked
@@ -347,6 +435,7 @@ bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
 void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio,
 		     unsigned int nr)
 {
+	unsigned int off = swp_cluster_offset(folio->swap);
 	struct mem_cgroup *memcg;
 	struct obj_cgroup *objcg;
 	unsigned short id;
@@ -358,10 +447,14 @@ void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio,
 	if (!objcg)
 		return;
 	rcu_read_lock();
-	memcg = mem_cgroup_private_id_get_online(obj_cgroup_memcg(objcg), nr);
+	memcg = obj_cgroup_memcg(objcg);
 	id = mem_cgroup_private_id(memcg);
-	__swap_cgroup_set(ci, swp_cluster_offset(folio->swap), nr, id);
-	vswap_add_slots(ci, memcg, id, nr);
+	if (likely(id && ci->payer == id && ci->payer_slots)) {
+		__swap_cgroup_set(ci, off, nr, id);
+		ci->payer_slots += nr;
+	} else {
+		vswap_set_new_owner(ci, memcg, off, nr);
+	}
 	rcu_read_unlock();
 }
 
@@ -413,18 +506,22 @@ void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
 		     unsigned int nr)
 {
 	struct mem_cgroup *memcg;
+	unsigned int refs;
 
 	if (mem_cgroup_disabled())
 		return;
 	if (do_memsw_account()) {
+		__vswap_own_ids(ci, id, nr);
 		__mem_cgroup_uncharge_swap(id, nr);
 		return;
 	}
-	vswap_sub_slots(ci, id, nr);
+	refs = vswap_sub_slots(ci, id, nr);
+	if (!refs)
+		return;
 	rcu_read_lock();
 	memcg = mem_cgroup_from_private_id(id);
 	if (memcg)
-		mem_cgroup_private_id_put(memcg, nr);
+		mem_cgroup_private_id_put(memcg, refs);
 	rcu_read_unlock();
 }
 

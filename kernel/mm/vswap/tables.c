@@ -305,8 +305,7 @@ void __vswap_cluster_depopulate(struct swap_cluster_info *ci)
 	vswap_uncharge_tables(ci->objcg, vswap_table_bytes());
 	ci->objcg = NULL;
 	ci->owners = 0;
-	ci->payer = 0;
-	ci->payer_slots = 0;
+	vswap_drop_payer(ci);
 	atomic_long_dec(&vswap_tables_used);
 
 	if (!vswap_reserve_put(&t))

@@ -233,6 +233,8 @@ static inline bool vswap_may_write_back(struct mem_cgroup *memcg)
 #if defined(CONFIG_VSWAP) && defined(CONFIG_MEMCG)
 void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
 		     unsigned int nr);
+void __vswap_own_ids(struct swap_cluster_info *ci, unsigned short id,
+		     unsigned int nr);
 struct mem_cgroup *vswap_charge_to(struct folio *folio);
 void vswap_charge_end(struct mem_cgroup *old);
 bool __vswap_will_have_room(struct mem_cgroup *memcg);
@@ -240,6 +242,8 @@ void vswap_memcg_offline(struct mem_cgroup *memcg);
 unsigned long vswap_memcg_pages(struct mem_cgroup *memcg);
 #else
 static inline void vswap_put_owner(struct swap_cluster_info *ci,
+				   unsigned short id, unsigned int nr) { }
+static inline void __vswap_own_ids(struct swap_cluster_info *ci,
 				   unsigned short id, unsigned int nr) { }
 
 static inline struct mem_cgroup *vswap_charge_to(struct folio *folio)
@@ -267,6 +271,14 @@ static inline unsigned long vswap_memcg_pages(struct mem_cgroup *memcg)
 static inline bool vswap_will_have_room(swp_entry_t entry, struct mem_cgroup *memcg)
 {
 	return is_vswap_entry(entry) && __vswap_will_have_room(memcg);
+}
+
+/* With memsw: slots of @ci, locked, are about to return references on @id. */
+static inline void vswap_own_ids(struct swap_cluster_info *ci,
+				 unsigned short id, unsigned int nr)
+{
+	if (is_vswap_in_use(ci))
+		__vswap_own_ids(ci, id, nr);
 }
 
 /* Slots of @ci, locked, are free and have no owner any more. @id is not 0. */

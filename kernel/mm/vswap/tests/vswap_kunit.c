@@ -1446,6 +1446,33 @@ static void group_counters(struct kunit *test)
 	atomic_long_add(3, refused);
 }
 
+/* The slots of a cluster's payer have one reference on its id together. */
+static void owner_references(struct kunit *test)
+{
+	refcount_t *ref = &root_mem_cgroup->id.ref;
+	struct slot_list *slots;
+	unsigned int refs, i;
+
+	if (mem_cgroup_disabled() || !cgroup_subsys_on_dfl(memory_cgrp_subsys))
+		kunit_skip(test, "slots have no owners");
+	slots = new_slot_list(test, 3 * SWAPFILE_CLUSTER);
+	refs = refcount_read(ref);
+	fill_slots(slots, new_folio(test, 0));
+	KUNIT_EXPECT_EQ(test, slots->nr, slots->max);
+	KUNIT_EXPECT_GE(test, refcount_read(ref), refs + 2);
+	KUNIT_EXPECT_LE(test, refcount_read(ref), refs + 5);
+
+	for (i = 0; i < slots->nr; i += 2)
+		swap_put_entries_direct(slots->entries[i], 1);
+	KUNIT_EXPECT_GE(test, refcount_read(ref), refs + 2);
+	KUNIT_EXPECT_LE(test, refcount_read(ref), refs + 5);
+	KUNIT_EXPECT_EQ(test, vswap_verify(), 0);
+	for (i = 1; i < slots->nr; i += 2)
+		swap_put_entries_direct(slots->entries[i], 1);
+	slots->nr = 0;
+	KUNIT_EXPECT_EQ(test, refcount_read(ref), refs);
+}
+
 struct marker {
 	struct mem_cgroup *memcg;
 	long left;
@@ -1487,6 +1514,11 @@ static void group_goes_while_marking(struct kunit *test)
 	vswap_memcg_count_zero(root_mem_cgroup, -marker.left);
 }
 #else
+static void owner_references(struct kunit *test)
+{
+	kunit_skip(test, "there are no owners");
+}
+
 static void group_goes_while_marking(struct kunit *test)
 {
 	kunit_skip(test, "there are no groups");
@@ -1996,6 +2028,7 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(counters_at_their_limits),
 	KUNIT_CASE(refusals_wrap),
 	KUNIT_CASE(group_counters),
+	KUNIT_CASE(owner_references),
 	KUNIT_CASE(group_goes_while_marking),
 	KUNIT_CASE(release_in_runs),
 	KUNIT_CASE(backing_transitions),
