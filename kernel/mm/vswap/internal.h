@@ -249,6 +249,7 @@ void vswap_update_payer(struct swap_cluster_info *ci);
 void vswap_drop_payer(struct swap_cluster_info *ci);
 bool vswap_memcg_owns(struct folio *folio);
 bool vswap_memcg_may_own(unsigned short id);
+bool vswap_memcg_may_be_unknown(unsigned short id);
 bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci);
 struct mem_cgroup *vswap_charge_to_heir(swp_entry_t entry);
 struct mem_cgroup *vswap_memcg_get(unsigned short id);
@@ -302,6 +303,11 @@ static inline bool vswap_memcg_owns(struct folio *folio)
 static inline bool vswap_memcg_may_own(unsigned short id)
 {
 	return true;
+}
+
+static inline bool vswap_memcg_may_be_unknown(unsigned short id)
+{
+	return false;
 }
 
 static inline bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)

@@ -390,6 +390,18 @@ static bool vswap_payer_pays(struct swap_cluster_info *ci)
 }
 
 /**
+ * vswap_memcg_may_be_unknown - may slots of an owner not be counted?
+ * @id: the owner's id
+ *
+ * Return: true for the root, which is the only owner of slots when the controller
+ * moves. With memsw a slot gets its owner when its page leaves the swap cache.
+ */
+bool vswap_memcg_may_be_unknown(unsigned short id)
+{
+	return !mem_cgroup_disabled() && id == mem_cgroup_private_id(root_mem_cgroup);
+}
+
+/**
  * vswap_memcg_payer_is_right - does a cluster say who pays for its tables?
  * @ci: the cluster, in use and locked
  *
@@ -406,7 +418,10 @@ bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci)
 		nr += ci->memcg_table->id[i] == ci->payer;
 	if (!ci->payer)
 		return !ci->payer_slots;
-	return nr == ci->payer_slots && vswap_payer_pays(ci);
+	if (nr != ci->payer_slots &&
+	    !(nr > ci->payer_slots && vswap_memcg_may_be_unknown(ci->payer)))
+		return false;
+	return vswap_payer_pays(ci);
 }
 
 /* Slots */

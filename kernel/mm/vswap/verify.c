@@ -31,8 +31,9 @@ static void vswap_verify_zswap(struct vswap_census *c, unsigned long slot,
 {
 	c->counted[VSWAP_NR_ZSWAP]++;
 	vswap_check(c, vswap_zswap_is_sane(word), "slot %lx: data at %lx", slot, word);
-	/* With memsw, a slot gets its owner later; then nothing asks for this. */
-	vswap_check(c, vswap_memcg_may_own(0) || ci->owners & vswap_owner_bit(id),
+	/* With memsw, a slot gets its owner later. Nothing asks then, or for the root. */
+	vswap_check(c, vswap_memcg_may_own(0) || vswap_memcg_may_be_unknown(id) ||
+		    ci->owners & vswap_owner_bit(id),
 		    "slot %lx: owner %u is not in %x", slot, id, ci->owners);
 }
 
