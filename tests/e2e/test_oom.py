@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.common import HELD, MIB, Boot, answer, fields, nothing_is_left, number, patience
+from vswaplab.guest import GuestResult
 
 SECONDS = 60.0  # until the first kill, on a loaded machine; alone it takes a tenth of that
 
@@ -176,68 +177,70 @@ def test_pages_in_memory_count_once(boot_guest: Boot) -> None:
     assert 0.98 * before <= after <= 1.02 * before, result.files["scores"]
 
 
-# In a group with 24 MB, one process has 64 MB, most of it in zswap, and is protected; another takes what it can.
+# Whoever is in a group is protected; another comes and takes what it can, until somebody is killed.
 PROTECTED = (
     HELD
     + """
-M=/sys/fs/cgroup/memory; [ -d $M ] || M=/sys/fs/cgroup
-mkdir $M/a; echo 24M > $M/a/memory.limit_in_bytes; echo 200M > $M/a/memory.memsw.limit_in_bytes
-in_a() { ( echo 0 > $M/a/cgroup.procs && exec "$@" ); }
-hold early in_a swapcheck --size 64M --text 30 --passes 1
-protected=$(cat $M/a/cgroup.procs)
-for pid in $protected; do echo -900 > /proc/$pid/oom_score_adj; done
-kill -STOP $protected  # so that they do not fault, and are all that is left to kill, while the hog exits
-keep zswap $V/zswap
-in_a swapcheck --size 60M --random 100 & hog=$!
-i=0
-while grep -q '^oom_kill 0$' $M/a/memory.oom_control && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
-sleep 0.5; keep control $M/a/memory.oom_control
-kill $hog; wait $hog; kill -CONT $protected; finish early
+join() { ( echo 0 > $1/cgroup.procs && shift && exec "$@" ); }
+protect() {  # from a hog: the group's directory, the adjustment, the file that counts kills
+  protected=$(cat $1/cgroup.procs)
+  for pid in $protected; do echo $2 > /proc/$pid/oom_score_adj; done
+  kill -STOP $protected  # so that they do not fault, and are all that is left to kill, while the hog exits
+  keep zswap $V/zswap; keep zero $V/zero
+  join $1 swapcheck --size 60M --random 100 & hog=$!
+  i=0
+  while grep -q '^oom_kill 0$' $1/$3 && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
+  sleep 0.5; keep control $1/$3
+  kill $hog; wait $hog; kill -CONT $protected
+}
 """
 )
+# Has 64 MB in a group with 24 MB, most of it in zswap.
+COMPRESSED = (
+    PROTECTED
+    + """
+M=/sys/fs/cgroup/memory; [ -d $M ] || M=/sys/fs/cgroup
+mkdir $M/a; echo 24M > $M/a/memory.limit_in_bytes; echo 200M > $M/a/memory.memsw.limit_in_bytes
+hold early join $M/a swapcheck --size 64M --text 30 --passes 1
+protect $M/a -900 memory.oom_control; finish early
+"""
+)
+# Has 500 MB of zeroes in a group with 32 MB.
+ZEROES = (
+    PROTECTED
+    + """
+group a; echo 32M > $CG/a/memory.max
+hold early join $CG/a swapcheck --size 500M --zero 100 --passes 1
+protect $CG/a -950 memory.events; finish early
+"""
+)
+
+
+def hog_was_killed(result: GuestResult) -> None:
+    """It, and not the protected process.
+
+    It may be killed twice, its worker and then what waits for the worker: the kernel does not count a victim
+    that is exiting as one that will still free memory, so whoever faults meanwhile invokes the OOM killer again.
+    """
+    killed = [line for line in result.console.splitlines() if "Killed process" in line]
+    assert number(result, "early.code") == 0 and answer(result, "early.json")["verified"] is True, killed
+    assert 1 <= fields(result, "control")["oom_kill"] <= 2, killed
 
 
 @pytest.mark.kernel("vswap", "um", "release")
 def test_zswap_counts_for_groups_of_cgroup_v1(boot_guest: Boot) -> None:
-    """The adjustment of the protected process is relative to memory and what its group has in zswap.
-
-    The hog may be killed twice, its worker and then what waits for the worker: the kernel does not count a victim
-    that is exiting as one that will still free memory, so whoever faults meanwhile invokes the OOM killer again.
-    """
-    result = boot_guest(PROTECTED, flavour="release", mem_bytes=256 * MIB, pool_percent=60, cgroup=1)
+    """The adjustment of the protected process is relative to memory and what its group has in zswap."""
+    result = boot_guest(COMPRESSED, flavour="release", mem_bytes=256 * MIB, pool_percent=60, cgroup=1)
     assert number(result, "zswap") > 8000
-    assert number(result, "early.code") == 0 and answer(result, "early.json")["verified"] is True
-    killed = [line for line in result.console.splitlines() if "Killed process" in line]
-    assert 1 <= fields(result, "control")["oom_kill"] <= 2, killed
-
-
-# In a group with 32 MB, one process has 500 MB of zeroes, and is protected; another takes what it can.
-PROTECTED_ZEROES = (
-    HELD
-    + """
-group a; echo 32M > $CG/a/memory.max
-start early a --size 500M --zero 100 --passes 1
-protected=$(cat $CG/a/cgroup.procs)
-for pid in $protected; do echo -950 > /proc/$pid/oom_score_adj; done
-kill -STOP $protected
-keep zero $V/zero
-in_group a swapcheck --size 60M --random 100 & hog=$!
-i=0
-while grep -q '^oom_kill 0$' $CG/a/memory.events && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done
-sleep 0.5; keep events $CG/a/memory.events
-kill $hog; wait $hog; kill -CONT $protected; finish early
-"""
-)
+    hog_was_killed(result)
 
 
 @pytest.mark.kernel("vswap", "um", "release")
 def test_zeroes_count_for_groups(boot_guest: Boot) -> None:
     """The adjustment of the protected process is relative to memory and to what is swapped out as zeroes.
 
-    Its score would be 120,000 pages otherwise, and the hog has less than 8,192.
+    Its score would be some 120,000 pages otherwise, and the hog has less than 8,192.
     """
-    result = boot_guest(PROTECTED_ZEROES, flavour="release", mem_bytes=256 * MIB)
+    result = boot_guest(ZEROES, flavour="release", mem_bytes=256 * MIB)
     assert number(result, "zero") > 100_000
-    killed = [line for line in result.console.splitlines() if "Killed process" in line]
-    assert number(result, "early.code") == 0 and answer(result, "early.json")["verified"] is True, killed
-    assert 1 <= fields(result, "events")["oom_kill"] <= 2, killed
+    hog_was_killed(result)
