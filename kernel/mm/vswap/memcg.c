@@ -222,7 +222,7 @@ static void vswap_put_id(struct mem_cgroup *memcg, unsigned int nr)
 		mem_cgroup_private_id_put(memcg, nr);
 }
 
-/* Some slots of the payer, which they keep there, get references of their own. */
+/* @nr of the payer's slots are no longer counted, and get references of their own. */
 static void vswap_own_some(struct swap_cluster_info *ci, unsigned int nr)
 {
 	struct mem_cgroup *memcg, *same;
@@ -257,9 +257,10 @@ void __vswap_own_ids(struct swap_cluster_info *ci, unsigned short id,
 
 /**
  * vswap_drop_payer - an empty cluster has no payer any longer
- * @ci: the cluster, locked, or its tables are being freed
+ * @ci: the cluster, locked
  *
- * After a time with memsw, slots may be missing that got another owner then.
+ * With memsw a slot may have got another owner without being taken from the count,
+ * whose reference is returned here.
  */
 void vswap_drop_payer(struct swap_cluster_info *ci)
 {
