@@ -23,6 +23,7 @@
  *	space.c		the virtual device, and growing
  *	stats.c		counters
  *	memcg.c		charges and limits
+ *	owner.c		whose slots are, and what group pays for their tables
  *	state.c		variables that every layer reads
  *
  * The locking rules:
@@ -211,35 +212,7 @@ bool vswap_decompress(unsigned long word, swp_entry_t virt, struct page *page);
 void vswap_zswap_free(const unsigned long *words, unsigned int nr,
 		      struct mem_cgroup *memcg);
 
-/* memcg.c */
-long vswap_slots_left(struct mem_cgroup *memcg);
-
-/* Each cluster remembers, of one in 32, whose data it has had. */
-static inline u32 vswap_owner_bit(unsigned short id)
-{
-	return 1U << (id % 32);
-}
-
-/* How many of @nr slots from @off on, of a locked cluster, have one owner? */
-static inline unsigned int vswap_owner_run(struct swap_cluster_info *ci,
-					   unsigned int off, unsigned int nr)
-{
-	unsigned short id = __swap_cgroup_get(ci, off);
-	unsigned int len = 1;
-
-	while (len < nr && __swap_cgroup_get(ci, off + len) == id)
-		len++;
-	return len;
-}
-
-/* Asks whether slots are of a group, or of one below that is gone. */
-struct vswap_owner_filter {
-	struct mem_cgroup *memcg;	/* NULL: all slots are */
-	u32 bits;			/* of clusters that may have some */
-	unsigned short id;		/* what was asked last */
-	bool matches;
-};
-
+/* owner.c */
 #ifdef CONFIG_MEMCG
 bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes, gfp_t gfp);
 void vswap_uncharge_tables(struct obj_cgroup *objcg, size_t bytes);
@@ -252,32 +225,21 @@ bool vswap_memcg_may_own(unsigned short id);
 bool vswap_memcg_may_be_unknown(unsigned short id);
 bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci);
 struct mem_cgroup *vswap_charge_to_heir(swp_entry_t entry);
-struct mem_cgroup *vswap_memcg_get(unsigned short id);
-void vswap_memcg_put(struct mem_cgroup *memcg);
-int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
-void vswap_memcg_event(struct mem_cgroup *memcg, enum vm_event_item event);
-struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg);
-bool vswap_memcg_allows(struct mem_cgroup *memcg);
-bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush);
-bool vswap_memcg_may_store(struct mem_cgroup *memcg);
-void vswap_memcg_count_refused(unsigned short id, int nr);
-struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
-struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
-struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off);
-void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
-void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
-				unsigned int nr, unsigned int nr_raw);
-void vswap_memcg_count_zero(struct mem_cgroup *memcg, long nr);
-void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
-void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg);
-bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id);
-unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
 unsigned long vswap_memcg_tables(struct mem_cgroup *memcg);
-void vswap_memcg_no_slots(struct folio *folio);
 
-static inline struct obj_cgroup *vswap_folio_objcg(struct folio *folio)
+static __always_inline bool vswap_memcg_is_v2(void)
 {
-	return folio_objcg(folio);
+	return !mem_cgroup_disabled() && cgroup_subsys_on_dfl(memory_cgrp_subsys);
+}
+
+/*
+ * Bytes have to be uncharged from the objcg that they were charged to, because
+ * it rounds them to pages. This objcg stays with the group until the group is
+ * freed, and passes its charges on to the parent.
+ */
+static inline struct obj_cgroup *vswap_memcg_objcg(struct mem_cgroup *memcg)
+{
+	return memcg->nodeinfo[first_node(node_possible_map)]->orig_objcg;
 }
 #else
 static inline bool vswap_charge_tables(struct obj_cgroup **objcg, size_t bytes,
@@ -320,6 +282,69 @@ static inline struct mem_cgroup *vswap_charge_to_heir(swp_entry_t entry)
 	return NULL;
 }
 
+static inline unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
+{
+	return 0;
+}
+#endif
+
+/* memcg.c */
+long vswap_slots_left(struct mem_cgroup *memcg);
+
+/* Each cluster remembers, of one in 32, whose data it has had. */
+static inline u32 vswap_owner_bit(unsigned short id)
+{
+	return 1U << (id % 32);
+}
+
+/* How many of @nr slots from @off on, of a locked cluster, have one owner? */
+static inline unsigned int vswap_owner_run(struct swap_cluster_info *ci,
+					   unsigned int off, unsigned int nr)
+{
+	unsigned short id = __swap_cgroup_get(ci, off);
+	unsigned int len = 1;
+
+	while (len < nr && __swap_cgroup_get(ci, off + len) == id)
+		len++;
+	return len;
+}
+
+/* Asks whether slots are of a group, or of one below that is gone. */
+struct vswap_owner_filter {
+	struct mem_cgroup *memcg;	/* NULL: all slots are */
+	u32 bits;			/* of clusters that may have some */
+	unsigned short id;		/* what was asked last */
+	bool matches;
+};
+
+#ifdef CONFIG_MEMCG
+struct mem_cgroup *vswap_memcg_get(unsigned short id);
+void vswap_memcg_put(struct mem_cgroup *memcg);
+int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
+void vswap_memcg_event(struct mem_cgroup *memcg, enum vm_event_item event);
+struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg);
+bool vswap_memcg_allows(struct mem_cgroup *memcg);
+bool vswap_memcg_has_room(struct mem_cgroup *memcg, bool flush);
+bool vswap_memcg_may_store(struct mem_cgroup *memcg);
+void vswap_memcg_count_refused(unsigned short id, int nr);
+struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
+struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
+struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off);
+void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
+void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
+				unsigned int nr, unsigned int nr_raw);
+void vswap_memcg_count_zero(struct mem_cgroup *memcg, long nr);
+void vswap_memcg_in_flight(struct mem_cgroup *memcg, long size);
+void vswap_filter_init(struct vswap_owner_filter *filter, struct mem_cgroup *memcg);
+bool __vswap_filter_matches(struct vswap_owner_filter *filter, unsigned short id);
+unsigned long vswap_memcg_anon(struct mem_cgroup *memcg);
+void vswap_memcg_no_slots(struct folio *folio);
+
+static inline struct obj_cgroup *vswap_folio_objcg(struct folio *folio)
+{
+	return folio_objcg(folio);
+}
+#else
 static inline struct mem_cgroup *vswap_memcg_get(unsigned short id)
 {
 	return NULL;
@@ -398,11 +423,6 @@ static inline bool __vswap_filter_matches(struct vswap_owner_filter *filter,
 }
 
 static inline unsigned long vswap_memcg_anon(struct mem_cgroup *memcg)
-{
-	return 0;
-}
-
-static inline unsigned long vswap_memcg_tables(struct mem_cgroup *memcg)
 {
 	return 0;
 }

@@ -221,7 +221,7 @@ static inline gfp_t vswap_gfp_nowarn(void)
 	return vswap_never_used() ? 0 : __GFP_NOWARN;
 }
 
-/* memcg.c: charges and limits */
+/* memcg.c and owner.c: charges, limits and owners */
 bool __vswap_may_write_back(struct mem_cgroup *memcg);
 
 /* Is there room on a device for data of @memcg (NULL: any) that zswap has? */
