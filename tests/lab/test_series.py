@@ -286,9 +286,9 @@ def complaints(patch: Path) -> list[str]:
     """What checkpatch says about a mail: the first line and the place of each."""
     script, ignored = str(pristine() / "scripts/checkpatch.pl"), ",".join(CHECKPATCH_ACCEPTED)
     argv = ["perl", script, "--strict", "--no-summary", "--terse", "--show-types", "--ignore", ignored]
-    done = subprocess.run(
-        [*argv, f"--root={pristine()}", str(patch)], capture_output=True, text=True, check=False, timeout=300
-    )
+    argv += [f"--root={pristine()}", str(patch)]
+    # It leaves a list of names in the directory that it runs in.
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300, cwd=patch.parent)
     found = (line for line in done.stdout.splitlines() if re.search(r"(ERROR|WARNING|CHECK):", line))
     return [line.removeprefix(f"{patch}:") for line in found]
 
