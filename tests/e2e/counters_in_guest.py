@@ -48,7 +48,8 @@ def main() -> None:
     """Rounds of both, and a reader beside them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pages", type=int, required=True)
-    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--seconds", type=float, required=True, help="at least, as --rounds")
+    parser.add_argument("--rounds", type=int, required=True)
     args = parser.parse_args()
     stop = mmap.mmap(-1, PAGE)
     result, tell = os.pipe()
@@ -62,7 +63,7 @@ def main() -> None:
     # A third each: zeroes, what compresses, what does not and is refused or written to a device.
     kinds = [bytes(PAGE), b"compresses well " * (PAGE // 16), noise]
     rounds, before, end = 0, events(), time.monotonic() + args.seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end or rounds < args.rounds:
         os.sched_setaffinity(0, {0})
         for page in range(args.pages):
             memory[page * PAGE : (page + 1) * PAGE] = kinds[page % 3]

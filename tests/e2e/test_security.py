@@ -110,14 +110,14 @@ def test_slots_that_are_used_again_show_nothing_of_before(
 
 
 COUNTERS = """
-python3 {program} --pages {pages} --seconds 8 > $RESULTS/out.json; echo $? > $RESULTS/code
+python3 {program} --pages {pages} --seconds 8 --rounds 6 > $RESULTS/out.json; echo $? > $RESULTS/code
 verify > $RESULTS/verify; settle
 """
 
 
 @pytest.mark.parametrize("swap", ["none", "file:64M"])
 def test_no_counter_leaves_its_range(
-    boot_guest: Boot, record_property: Callable[[str, object], None], pytestconfig: pytest.Config, swap: str
+    boot_guest: Boot, record_property: Callable[[str, object], None], swap: str
 ) -> None:
     """Slots are taken on one CPU and freed on another: each has a counter that leaves the range of the sum.
 
@@ -132,8 +132,7 @@ def test_no_counter_leaves_its_range(
     seen = answer(result, "out.json")
     assert number(result, "code") == number(result, "verify") == 0 and seen["odd"] == []
     # The counters of each CPU went far out of the range of what is in use at a time.
-    rounds = 3 if pytestconfig.getoption("--on") else 5  # in a fixed time, and QEMU is slower
-    assert seen["vswap_alloc"] > rounds * pages and seen["reads"] > 50, seen
+    assert seen["vswap_alloc"] > 5 * pages and seen["reads"] > 50, seen
     for name in ("slots_used", "zero", "zswap", "physical", "cached", "refused"):
         assert seen["highest"][name] < pages + 500, (name, seen)
     assert seen["highest"]["slots_used"] > pages // 3, seen  # the reader came between
