@@ -48,8 +48,8 @@ def main() -> None:
     """Rounds of both, and a reader beside them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--pages", type=int, required=True)
-    parser.add_argument("--seconds", type=float, required=True, help="at least, as --rounds")
-    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--seconds", type=float, required=True, help="go on for this long at least")
+    parser.add_argument("--rounds", type=int, required=True, help="and for this many rounds at least")
     args = parser.parse_args()
     stop = mmap.mmap(-1, PAGE)
     result, tell = os.pipe()
