@@ -243,6 +243,18 @@ void __vswap_own_ids(struct swap_cluster_info *ci, unsigned short id,
 		vswap_own_some(ci, min(nr, vswap_payer_slots(ci)));
 }
 
+/* Slots whose owner has this id return so many references on it. */
+static void vswap_put_refs(unsigned short id, unsigned int nr)
+{
+	struct mem_cgroup *memcg;
+
+	rcu_read_lock();
+	memcg = mem_cgroup_from_private_id(id);
+	if (memcg)
+		mem_cgroup_private_id_put(memcg, nr);
+	rcu_read_unlock();
+}
+
 /**
  * vswap_drop_payer - an empty cluster has no payer any longer
  * @ci: the cluster, locked
@@ -252,11 +264,8 @@ void __vswap_own_ids(struct swap_cluster_info *ci, unsigned short id,
  */
 void vswap_drop_payer(struct swap_cluster_info *ci)
 {
-	if (unlikely(ci->payer_slots)) {
-		rcu_read_lock();
-		mem_cgroup_private_id_put(mem_cgroup_from_private_id(ci->payer), 1);
-		rcu_read_unlock();
-	}
+	if (unlikely(ci->payer_slots))
+		vswap_put_refs(ci->payer, 1);
 	ci->payer = 0;
 	ci->payer_slots = 0;
 }
@@ -509,7 +518,6 @@ bool vswap_memcg_may_own(unsigned short id)
 void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
 		     unsigned int nr)
 {
-	struct mem_cgroup *memcg;
 	unsigned int refs;
 
 	if (mem_cgroup_disabled())
@@ -520,11 +528,6 @@ void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
 		return;
 	}
 	refs = vswap_sub_slots(ci, id, nr);
-	if (!refs)
-		return;
-	rcu_read_lock();
-	memcg = mem_cgroup_from_private_id(id);
-	if (memcg)
-		mem_cgroup_private_id_put(memcg, refs);
-	rcu_read_unlock();
+	if (refs)
+		vswap_put_refs(id, refs);
 }
