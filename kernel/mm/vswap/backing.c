@@ -158,9 +158,15 @@ void __vswap_release_range(struct swap_cluster_info *ci, unsigned int ci_off,
 	unsigned long first = (ci - vswap_si->cluster_info) * SWAPFILE_CLUSTER;
 	swp_entry_t entry = swp_entry(vswap_type, first + ci_off);
 
-	vswap_release_backing(ci, entry, nr, VSWAP_ALL_TAGS, VSWAP_FREED);
-	if (vswap_nr_zero(ci, ci_off, nr))
-		vswap_uncount_zero(ci, ci_off, nr);
+	/* Pages that were read in leave their slots one by one. */
+	if (nr == 1 && vswap_backing_tag(ci->backing[ci_off]) == VSWAP_SLOT) {
+		vswap_release_slot(ci, ci_off);
+		trace_vswap_backing(entry, 1, VSWAP_SLOT, VSWAP_NONE, VSWAP_FREED);
+	} else {
+		vswap_release_backing(ci, entry, nr, VSWAP_ALL_TAGS, VSWAP_FREED);
+		if (vswap_nr_zero(ci, ci_off, nr))
+			vswap_uncount_zero(ci, ci_off, nr);
+	}
 	trace_vswap_free(entry, nr);
 }
 
@@ -252,22 +258,12 @@ bool vswap_can_read(struct swap_cluster_info *ci, unsigned int ci_off,
 	return true;
 }
 
-/*
- * Free the compressed data behind a folio's slots, which was read in or
- * refused. Slots of a device stay: data will be written there again.
- */
-void __vswap_zswap_erase(struct folio *folio)
+static noinline void vswap_erase_folio(struct folio *folio)
 {
 	unsigned int nr = folio_nr_pages(folio), len;
 	swp_entry_t entry = folio->swap;
 	struct swap_cluster_info *ci;
 
-	/*
-	 * While the folio is locked, its slots get no data in zswap but what was in
-	 * flight and is taken back: without either there is nothing to do.
-	 */
-	if (!(vswap_tags(folio) & (BIT(VSWAP_ZSWAP) | BIT(VSWAP_FLIGHT))))
-		return;
 	/* Others who need the cluster do not wait for a whole large folio. */
 	for (; nr; nr -= len, entry.val += len) {
 		len = min(nr, VSWAP_RUN_MAX);
@@ -278,14 +274,28 @@ void __vswap_zswap_erase(struct folio *folio)
 	}
 }
 
-/* Let slots of a device back 2^@order slots of @folio, from page @idx on. */
-static bool vswap_back_pages(struct folio *folio, unsigned int idx,
-			     unsigned int order)
+/*
+ * Free the compressed data behind a folio's slots, which was read in or
+ * refused. Slots of a device stay: data will be written there again.
+ */
+void __vswap_zswap_erase(struct folio *folio)
 {
-	swp_entry_t virt = page_swap_entry(folio_page(folio, idx)), slot;
-	struct swap_cluster_info *ci;
+	/*
+	 * While the folio is locked, its slots get no data in zswap but what was in
+	 * flight and is taken back: without either there is nothing to do.
+	 */
+	if (vswap_tags(folio) & (BIT(VSWAP_ZSWAP) | BIT(VSWAP_FLIGHT)))
+		vswap_erase_folio(folio);
+}
 
-	slot = swap_alloc_backing(virt, order, false);
+/* Let slots of a device back 2^@order slots of @folio, from @virt on. */
+static __always_inline bool vswap_back_slots(struct folio *folio, swp_entry_t virt,
+					     unsigned int order)
+{
+	struct swap_cluster_info *ci;
+	swp_entry_t slot;
+
+	slot = vswap_alloc_slots(virt, order, false);
 	if (!slot.val)
 		return false;
 
@@ -295,6 +305,21 @@ static bool vswap_back_pages(struct folio *folio, unsigned int idx,
 	return true;
 }
 
+/* The same for a folio of one page. */
+static bool vswap_back_page(struct folio *folio)
+{
+	/* Without room a charge would just be seen in memory.swap.peak. */
+	if (vswap_device_room() > 0) {
+		if (vswap_charge_slots(folio, 1))
+			return false;
+		if (vswap_back_slots(folio, folio->swap, 0))
+			return true;
+		vswap_charge_slots(folio, -1);
+	}
+	vswap_memcg_no_slots(folio);
+	return false;
+}
+
 /* Allocate one slot after the other; they are neighbours where possible. */
 static unsigned int vswap_back_missing(struct swap_cluster_info *ci,
 				       struct folio *folio)
@@ -302,31 +327,25 @@ static unsigned int vswap_back_missing(struct swap_cluster_info *ci,
 	unsigned int off = swp_cluster_offset(folio->swap), i, done = 0;
 
 	for (i = 0; i < folio_nr_pages(folio); i++) {
+		swp_entry_t virt = page_swap_entry(folio_page(folio, i));
+
 		if (vswap_backing_tag(READ_ONCE(ci->backing[off + i])) == VSWAP_SLOT)
 			continue;
-		if (!vswap_back_pages(folio, i, 0))
+		if (!vswap_back_slots(folio, virt, 0))
 			break;
 		done++;
 	}
 	return done;
 }
 
-/* See vswap_get_slots(). */
-bool __vswap_get_slots(struct folio *folio)
+/* Let slots of devices back all slots of a large folio; @tags is what does now. */
+static noinline bool vswap_back_large(struct folio *folio, unsigned long tags)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
 	unsigned int nr = folio_nr_pages(folio), missing = nr, done;
-	unsigned long tags = vswap_tags(folio);
-
-	/* It was written before, and zswap did not take it now: overwrite it. */
-	if (tags == BIT(VSWAP_SLOT))
-		return true;
-	if (tags & BIT(VSWAP_REFUSED) && !vswap_take_refusals_back(folio))
-		return false;
 
 	if (tags & BIT(VSWAP_SLOT))
 		missing = vswap_nr_missing(folio);
-	/* Without room a charge would just be seen in memory.swap.peak. */
 	if (vswap_device_room() < (long)missing) {
 		vswap_memcg_no_slots(folio);
 		goto none;
@@ -335,8 +354,8 @@ bool __vswap_get_slots(struct folio *folio)
 		goto none;
 
 	/* Without THP_SWAP devices have no lists for orders other than 0. */
-	if (IS_ENABLED(CONFIG_THP_SWAP) && missing == nr && nr > 1 &&
-	    vswap_back_pages(folio, 0, folio_order(folio)))
+	if (IS_ENABLED(CONFIG_THP_SWAP) && missing == nr &&
+	    vswap_back_slots(folio, folio->swap, folio_order(folio)))
 		return true;
 
 	/* The device is fragmented: take the slots in pieces. */
@@ -348,12 +367,24 @@ bool __vswap_get_slots(struct folio *folio)
 	vswap_memcg_no_slots(folio);
 none:
 	/* With slots behind some of its pages it would neither be refused nor split. */
-	if (nr > 1) {
-		ci = swap_cluster_get_and_lock(folio);
-		vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
-		swap_cluster_unlock(ci);
-	}
+	ci = swap_cluster_get_and_lock(folio);
+	vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
+	swap_cluster_unlock(ci);
 	return false;
+}
+
+/* See vswap_get_slots(). */
+bool __vswap_get_slots(struct folio *folio)
+{
+	unsigned long tags = vswap_tags(folio);
+
+	/* It was written before, and zswap did not take it now: overwrite it. */
+	if (tags == BIT(VSWAP_SLOT))
+		return true;
+	if (tags & BIT(VSWAP_REFUSED) && !vswap_take_refusals_back(folio))
+		return false;
+	return folio_test_large(folio) ? vswap_back_large(folio, tags) :
+					 vswap_back_page(folio);
 }
 
 /**

@@ -35,6 +35,8 @@
  *
  * |--------------- offset of the virtual slot ------------|C|100|
  *
+ * It is 0, as no virtual slot's is, for a spare slot: see slots.c.
+ *
  * This header needs nothing but <linux/build_bug.h>, <linux/bits.h>, PAGE_SIZE
  * and READ_ONCE(): a test in user space uses it with sanitizers.
  */
@@ -227,6 +229,12 @@ static inline unsigned long vswap_to_rmap(unsigned long offset, bool cache_only)
 static inline unsigned long vswap_rmap_to_offset(unsigned long word)
 {
 	return word >> VSWAP_RMAP_SHIFT;
+}
+
+/* Is a slot of a device taken, but does not back a virtual slot yet? */
+static inline bool vswap_is_spare(unsigned long word)
+{
+	return word == VSWAP_RMAP_TAG;
 }
 
 /**

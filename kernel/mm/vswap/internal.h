@@ -23,7 +23,7 @@
  *	space.c		the virtual device, and growing
  *	stats.c		counters
  *	memcg.c		charges and limits
- *	owner.c		whose slots are, and what group pays for their tables
+ *	owner.c		whose the slots are, and what group pays for their tables
  *	state.c		variables that every layer reads
  *
  * The locking rules:
@@ -51,7 +51,9 @@
  *    virtual slot's cluster. The lock of the device's cluster nests inside that
  *    lock, never the other way round. A scan of the device's clusters reads in the
  *    reverse map whether only the swap cache uses a slot, and only tries to
- *    lock the folio. That bit changes under the virtual cluster's lock.
+ *    lock the folio. That bit changes under the virtual cluster's lock. A spare
+ *    slot (slots.c) gets its word from its taker, alone, under the lock of its CPU's
+ *    spare slots. This lock also pins the device while it is no longer counted.
  * 8. A slot in use pins its device: to free the slot, swapoff locks the folio
  *    and waits for its writeback. I/O needs no other reference. A flight holds
  *    such a slot until it lands.
@@ -60,7 +62,10 @@
  *			page table lock -> virtual cluster lock,
  *			virtual cluster lock -> device's cluster lock -> si->lock,
  *			virtual cluster lock -> vswap_reserve_lock,
- *			virtual cluster lock -> locks of zsmalloc.
+ *			virtual cluster lock -> locks of zsmalloc,
+ *			percpu_swap_cluster.lock -> vswap_spare_lock ->
+ *				a CPU's lock of spare slots ->
+ *				device's cluster lock, swap_avail_lock.
  * vswap_flight_lock is taken alone. vswap_pools_lock is outside the locks of
  * zsmalloc and, as the OOM notifier takes it, inside oom_lock. Reclaim does not
  * take it; nothing is allocated under it.
@@ -186,8 +191,12 @@ unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 			 swp_entry_t slot, unsigned int nr, enum vswap_tag from);
 void vswap_free_slots(swp_entry_t entry, unsigned int nr);
+void vswap_leave_spare(struct swap_info_struct *si);
+bool vswap_spare_is_right(int cpu);
+swp_entry_t vswap_alloc_slots(swp_entry_t virt, unsigned int order, bool nowait);
 void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 			 const unsigned long *words, unsigned int nr);
+void vswap_release_slot(struct swap_cluster_info *ci, unsigned int ci_off);
 int vswap_charge_slots(struct folio *folio, int nr);
 
 /* writeback.c */
@@ -330,6 +339,7 @@ void vswap_memcg_count_refused(unsigned short id, int nr);
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
 struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off);
+struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio);
 void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
 void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 				unsigned int nr, unsigned int nr_raw);
@@ -398,6 +408,11 @@ static inline struct obj_cgroup *vswap_folio_objcg(struct folio *folio)
 
 static inline struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci,
 						   unsigned int off)
+{
+	return NULL;
+}
+
+static inline struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio)
 {
 	return NULL;
 }

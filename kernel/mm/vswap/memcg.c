@@ -81,6 +81,25 @@ struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int 
 }
 
 /**
+ * vswap_memcg_folio_owner - the same for the slots of a folio
+ * @folio: the folio, locked, in the swap cache at virtual slots of one owner
+ *
+ * Until it leaves the swap cache its slots have the owner that they have now.
+ *
+ * Return: the group, or NULL.
+ */
+struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio)
+{
+	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
+
+	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	if (!vswap_memcg_is_v2())
+		return NULL;
+	return vswap_memcg_by_id(ci->memcg_table->id[swp_cluster_offset(folio->swap)],
+				 folio);
+}
+
+/**
  * vswap_memcg_charge - charge a group for slots of a device
  * @memcg: the group, or NULL
  * @nr: the number of slots, negative to uncharge

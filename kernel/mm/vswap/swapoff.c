@@ -254,6 +254,9 @@ static long vswap_evacuate_pass(struct swap_info_struct *si,
 		if (!swp_tb_is_rmap(swp_tb))
 			continue;
 		met++;
+		/* It is about to be freed, or to back a slot. */
+		if (vswap_is_spare(swp_tb))
+			continue;
 		err = vswap_batch_add_slot(batch, swp_tb);
 		if (!err && batch->nr == VSWAP_EVACUATE_BATCH)
 			err = vswap_batch_evacuate(batch, si, offset);
@@ -304,6 +307,7 @@ int __vswap_evacuate(struct swap_info_struct *si)
 		return -ENOMEM;
 
 	do {
+		vswap_leave_spare(si);
 		met = vswap_wait_for_flights(si->type);
 		if (!met && signal_pending(current))
 			met = -EINTR;

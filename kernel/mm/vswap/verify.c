@@ -138,6 +138,15 @@ unlock:
 	spin_unlock(&ci->lock);
 }
 
+/* The reverse map says of spare slots that they are. */
+static void vswap_verify_spare(struct vswap_census *c)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		vswap_check(c, vswap_spare_is_right(cpu), "spare slots of CPU %d", cpu);
+}
+
 /* All clusters without tables are on the free list, but the reserved one. */
 static void vswap_verify_lists(struct vswap_census *c)
 {
@@ -230,6 +239,7 @@ unsigned long vswap_verify(void)
 
 	mutex_lock(&vswap_space.grow_lock);
 	vswap_verify_sums(&c);
+	vswap_verify_spare(&c);
 	mutex_unlock(&vswap_space.grow_lock);
 	return c.violations;
 }

@@ -295,6 +295,13 @@ static inline void swap_put_owner(struct swap_info_struct *si,
 /* slots.c: slots of devices that back virtual ones */
 void __vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
 		      unsigned int nr, swp_entry_t virt);
+#define VSWAP_SPARE_MAX		15	/* taken with one that is allocated, at most */
+unsigned int __vswap_set_spare(struct swap_info_struct *si,
+			       struct swap_cluster_info *ci, unsigned int ci_off,
+			       unsigned int nr);
+void vswap_keep_spare(swp_entry_t first, unsigned int nr);
+extern unsigned int vswap_spare_freed;
+bool __vswap_had_spare(struct swap_info_struct *si, unsigned int seq);
 void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
 			     bool cache_only);
 void __vswap_note_count(struct swap_cluster_info *ci, unsigned int ci_off);
@@ -308,6 +315,37 @@ static inline bool vswap_set_rmap(struct swap_cluster_info *ci,
 		return false;
 	__vswap_set_rmap(ci, ci_off, nr, virt);
 	return true;
+}
+
+/*
+ * Take up to *@nr slots from @ci_off on as spare ones, as far as they are free.
+ * Return: how many they are; *@nr is the same then.
+ */
+static inline unsigned int vswap_set_spare(struct swap_info_struct *si,
+					   struct swap_cluster_info *ci,
+					   unsigned int ci_off, unsigned int *nr)
+{
+	if (vswap_never_used() || !*nr)
+		return 0;
+	*nr = __vswap_set_spare(si, ci, ci_off, *nr);
+	return *nr;
+}
+
+/* What vswap_had_spare() wants to know from before slots are looked for. */
+static inline unsigned int vswap_spare_seq(void)
+{
+	return vswap_never_used() ? 0 : READ_ONCE(vswap_spare_freed);
+}
+
+/*
+ * No slot for a page was found on @si: did CPUs have spare ones? They have been freed
+ * since @seq then, and it is worth looking again. No cluster is locked.
+ */
+static inline bool vswap_had_spare(struct swap_info_struct *si, unsigned int order,
+				   unsigned int seq)
+{
+	return !vswap_never_used() && !order && !swap_is_virtual(si) &&
+	       __vswap_had_spare(si, seq);
 }
 
 /* The swap count of a slot becomes zero, or nonzero; @ci is locked. */

@@ -270,7 +270,7 @@ static int vswap_take_slot(struct vswap_flight *flight, unsigned long word)
 	/* The limit of this owner need not be that of the others. */
 	if (vswap_memcg_charge(flight->memcg, 1, false))
 		return -ENOMEM;
-	flight->slot = swap_alloc_backing(flight->virt, 0, true);
+	flight->slot = vswap_alloc_slots(flight->virt, 0, true);
 	if (flight->slot.val) {
 		atomic_inc(&vswap_in_flight[swp_type(flight->slot)]);
 		return 0;
