@@ -32,6 +32,7 @@
  * A page has two users at most. There is one flight. Storing, and reading and
  * writing the device, may fail any time. With FEW a page has one content and one
  * user, and I/O on the device succeeds: that leaves room for two virtual slots.
+ * All CPUs have the same spare slot.
  *
  * Not modelled: large folios, shmem, KSM, hibernation, memory order, owners and
  * charges, the second chance, further devices, counters, readahead, compressed
@@ -63,6 +64,8 @@
 #define NOTHING	15		/* contents: of what is not in use, or not up to date */
 #define GARBAGE	14		/* of a slot that could not be written */
 #define NOBODY	15
+#define SPARE	14		/* in the reverse map */
+#define BESIDE	13		/* taken with another slot, to be spare */
 
 #define FREE	0		/* what is in the swap cache: nothing, */
 #define FOLIO	1		/* the page's folio, */
@@ -130,7 +133,7 @@ inline model_rest()
 	:: !busy && state == POOL ->
 		nr = 0;
 		for (i : 0 .. NO - 1) { nr = nr + (object[i] != NOTHING) }
-		for (i : 0 .. ND - 1) { nr = nr + (rmap[i] != NOBODY) }
+		for (i : 0 .. ND - 1) { nr = nr + (rmap[i] != NOBODY && rmap[i] != SPARE) }
 		for (i : 0 .. NV - 1) { nr = nr - model_names(backing[i]) }
 		assert(!nr && !in_flight && !flight_word);
 		i = 0
@@ -155,9 +158,34 @@ inline vswap_free_slots(s)
 inline swap_alloc_backing(v, s)
 {
 	if
-	:: writeok && rmap[0] == NOBODY -> s = 0; rmap[s] = v
+	:: writeok && rmap[0] == NOBODY -> s = 0; rmap[s] = v;
+		if
+		:: ND > 1 && rmap[ND - 1] == NOBODY -> rmap[ND - 1] = BESIDE	/* vswap_set_spare() */
+		:: true
+		fi
 	:: writeok && rmap[0] != NOBODY && rmap[ND - 1] == NOBODY -> s = ND - 1; rmap[s] = v
 	:: s = NOBODY
+	fi
+}
+
+inline vswap_keep_spare(s)
+{
+	atomic {
+		if
+#ifndef BUG_SPARE_STAYS
+		:: ND > 1 && s == 0 && rmap[ND - 1] == BESIDE -> rmap[ND - 1] = (writeok -> SPARE : NOBODY)
+#else
+		:: ND > 1 && s == 0 && rmap[ND - 1] == BESIDE -> rmap[ND - 1] = SPARE
+#endif
+		:: else
+		fi }
+}
+
+inline vswap_alloc_slots(v, s)
+{
+	if
+	:: ND > 1 && rmap[ND - 1] == SPARE -> s = ND - 1; rmap[s] = v	/* vswap_take_spare() */
+	:: ND == 1 || rmap[ND - 1] != SPARE -> swap_alloc_backing(v, s)
 	fi
 }
 
@@ -355,9 +383,10 @@ inline swap_writeout(v, n)
 		:: model_tag(v) == SLOT -> writeback[v] = 1; goto unlock
 		:: model_tag(v) == REFUSED && !writeok
 		:: model_tag(v) == REFUSED && writeok -> backing[v] = NONE	/* vswap_take_refusals_back() */
-		:: else -> swap_alloc_backing(v, n)
+		:: else -> vswap_alloc_slots(v, n)
 		fi;
 		if :: n == NOBODY -> dirty[v] = 1; goto unlock :: else fi };
+	vswap_keep_spare(n);
 	atomic { vswap_install_slots(v, n, NONE); writeback[v] = 1 }
 }
 
@@ -424,8 +453,9 @@ end:	do
 inline vswap_take_slot(v, word)
 {
 	atomic {
-		if :: backing[v] == word && !cache[v] -> swap_alloc_backing(v, flight_slot) :: else fi;
+		if :: backing[v] == word && !cache[v] -> vswap_alloc_slots(v, flight_slot) :: else fi;
 		if :: flight_slot == NOBODY -> goto over :: else fi };
+	vswap_keep_spare(flight_slot);
 	in_flight = 1
 }
 
@@ -574,12 +604,19 @@ active proctype __vswap_evacuate()
 end:	do
 	:: atomic { writeok -> writeok = 0; busy++ };
 pass:
+		atomic {	/* vswap_leave_spare() */
+			if :: ND > 1 && rmap[ND - 1] == SPARE -> rmap[ND - 1] = NOBODY :: else fi };
 		if
 		:: atomic { !in_flight -> s = 0; met = 0 }	/* vswap_wait_for_flights() */
 		:: goto out					/* a signal */
 		fi;
 		do
-		:: atomic { s < ND && rmap[s] != NOBODY -> met = 1; v = rmap[s] };
+#ifndef BUG_SPARE_STAYS
+		:: atomic { s < ND && (rmap[s] == SPARE || rmap[s] == BESIDE) -> met = 1; s++ }	/* vswap_is_spare() */
+#else
+		:: atomic { s < ND && (rmap[s] == SPARE || rmap[s] == BESIDE) -> s++ }
+#endif
+		:: atomic { s < ND && rmap[s] < NV -> met = 1; v = rmap[s] };
 			vswap_batch_add(v); vswap_evacuate_folio(v);
 next:			atomic { s++; v = 0 }
 		:: atomic { s < ND && rmap[s] == NOBODY -> s++ }
