@@ -87,19 +87,23 @@ def removed() -> dict[str, object]:
     return {"codes": codes, "intact": holds(memory, range(64))}
 
 
-def race(seconds: float) -> dict[str, object]:
-    """Both CPUs write and read on a device with little room, which is removed again and again."""
+def race(seconds: float, removals: int, turns_of_each: int) -> dict[str, object]:
+    """Both CPUs write and read on a device with little room, which is removed again and again.
+
+    It goes on for some seconds, and until the device was removed often enough and each CPU has had its turns.
+    """
     name, size, _ = device()
     end = time.monotonic() + seconds
     each = size // 2 + 16
     intact = [False, False]
     turns = [0, 0]
+    enough = threading.Event()
 
     def work(cpu: int) -> None:
         os.sched_setaffinity(threading.get_native_id(), {cpu})
         memory = anonymous(each)
         good = True
-        while time.monotonic() < end:
+        while not enough.is_set():
             turn = turns[cpu] * 7 + cpu * 100000
             fill(memory, range(each), turn)
             for _ in range(3):
@@ -112,10 +116,13 @@ def race(seconds: float) -> dict[str, object]:
     for thread in threads:
         thread.start()
     codes = []
-    while time.monotonic() < end:
+    while time.monotonic() < end or len(codes) < 2 * removals or min(turns) < turns_of_each:
+        if not all(thread.is_alive() for thread in threads):
+            break
         codes.append(subprocess.run(["swapoff", name]).returncode)
         codes.append(subprocess.run(["swapon", name]).returncode)
         time.sleep(0.2)
+    enough.set()
     for thread in threads:
         thread.join()
     return {"codes": codes, "turns": turns, "intact": intact}
@@ -126,12 +133,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["last_slot", "removed", "race"])
     parser.add_argument("--then", choices=["always", "never"], default="always", help="mode in which it is filled")
-    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--seconds", type=float, default=8, help="how long the race takes at least")
+    parser.add_argument("--removals", type=int, default=4, help="how often it removes the device at least")
+    parser.add_argument("--turns", type=int, default=4, help="how often each CPU writes and reads at least")
     args = parser.parse_args()
     if args.what == "last_slot":
         seen = last_slot(args.then)
     else:
-        seen = removed() if args.what == "removed" else race(args.seconds)
+        seen = removed() if args.what == "removed" else race(args.seconds, args.removals, args.turns)
     json.dump(seen, sys.stdout)
 
 
