@@ -172,11 +172,7 @@ inline vswap_keep_spare(s)
 {
 	atomic {
 		if
-#ifndef BUG_SPARE_STAYS
-		:: ND > 1 && s == 0 && rmap[ND - 1] == BESIDE -> rmap[ND - 1] = (writeok -> SPARE : NOBODY)
-#else
 		:: ND > 1 && s == 0 && rmap[ND - 1] == BESIDE -> rmap[ND - 1] = SPARE
-#endif
 		:: else
 		fi }
 }

@@ -53,7 +53,7 @@ static atomic_long_t *vswap_rmap_word(swp_entry_t slot)
 
 /**
  * vswap_free_slots - free contiguous slots that back no virtual slots any more, or yet
- * @entry: the first of the slots
+ * @entry: the first of the slots; all are spare, or none
  * @nr: their number, within one cluster
  *
  * Context: The cluster of the virtual slots may be locked.
@@ -88,8 +88,10 @@ static DEFINE_PER_CPU(struct vswap_spare, vswap_spare) = {
 static unsigned long vswap_spare_types;
 /* Held while they are looked for. It nests outside of the locks of CPUs. */
 static DEFINE_SPINLOCK(vswap_spare_lock);
-/* How often were some freed? Changes under that lock, when they have been. */
+/* Twice how often some were freed. Changes under that lock, when they have been. */
 unsigned int vswap_spare_freed;
+/* What a caller of vswap_had_spare() has instead when it looks for the second time. */
+#define VSWAP_SPARE_LOOKED_TWICE	1
 
 /*
  * Is a device so full that spare slots of one CPU may be missing on another? That
@@ -125,31 +127,32 @@ unsigned int __vswap_set_spare(struct swap_info_struct *si,
 			break;
 		__swap_table_set(ci, ci_off + i, vswap_to_rmap(0, false));
 	}
+	ci->count += i;
 	return i;
 }
 
 /**
  * vswap_keep_spare - leave spare slots to this CPU
- * @first: the first of them; the slot before it was allocated, and is in use
+ * @slot: a slot that was allocated, and is in use; they are right behind it
  * @nr: their number
  *
  * Context: The lock of the CPU's clusters is held, so that no task that is preempted
  * has more of them.
  */
-void vswap_keep_spare(swp_entry_t first, unsigned int nr)
+void vswap_keep_spare(swp_entry_t slot, unsigned int nr)
 {
 	struct vswap_spare *spare = raw_cpu_ptr(&vswap_spare);
-	unsigned int type = swp_type(first);
+	swp_entry_t first = { slot.val + 1 };
+	unsigned int type = swp_type(slot);
 
 	spin_lock(&spare->lock);
-	/* swapoff clears the flag before it asks for them: see vswap_leave_spare(). */
-	if (!spare->nr && READ_ONCE(swap_info[type]->flags) & SWP_WRITEOK) {
+	if (!spare->nr) {
 		spare->first = first;
 		spare->nr = nr;
 		if (!test_bit(type, &vswap_spare_types))
 			set_bit(type, &vswap_spare_types);
 	} else {
-		swap_give_spare(first, nr);
+		vswap_free_slots(first, nr);
 	}
 	spin_unlock(&spare->lock);
 }
@@ -165,9 +168,9 @@ static void __vswap_leave_spare(struct swap_info_struct *si)
 
 		spin_lock(&spare->lock);
 		if (spare->nr && swp_type(spare->first) == si->type) {
-			swap_give_spare(spare->first, spare->nr);
+			vswap_free_slots(spare->first, spare->nr);
 			spare->nr = 0;
-			WRITE_ONCE(vswap_spare_freed, vswap_spare_freed + 1);
+			WRITE_ONCE(vswap_spare_freed, vswap_spare_freed + 2);
 		}
 		spin_unlock(&spare->lock);
 	}
@@ -177,7 +180,8 @@ static void __vswap_leave_spare(struct swap_info_struct *si)
  * vswap_leave_spare - free the spare slots of a device
  * @si: the device
  *
- * At swapoff, when nothing can be allocated there any more, there are none later.
+ * When nothing can be allocated there any more, as at swapoff, a task may still be about
+ * to keep some: their words in the swap table tell. There are none after those.
  */
 void vswap_leave_spare(struct swap_info_struct *si)
 {
@@ -187,14 +191,19 @@ void vswap_leave_spare(struct swap_info_struct *si)
 }
 
 /* See vswap_had_spare(). */
-bool __vswap_had_spare(struct swap_info_struct *si, unsigned int seq)
+bool __vswap_had_spare(struct swap_info_struct *si, unsigned int *seq)
 {
+	unsigned int before = *seq;
+
+	if (before == VSWAP_SPARE_LOOKED_TWICE)
+		return false;
+	*seq = VSWAP_SPARE_LOOKED_TWICE;
 	/* Others may be freeing what the caller looked for: wait for them. */
 	spin_lock(&vswap_spare_lock);
 	if (test_bit(si->type, &vswap_spare_types))
 		__vswap_leave_spare(si);
 	spin_unlock(&vswap_spare_lock);
-	return READ_ONCE(vswap_spare_freed) != seq;
+	return READ_ONCE(vswap_spare_freed) != before;
 }
 
 /* Take a spare slot of this CPU for @virt. */
@@ -322,17 +331,11 @@ void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 	trace_vswap_backing(virt, nr, from, VSWAP_SLOT, VSWAP_WRITTEN);
 }
 
-/**
- * vswap_release_slots - free the slots of devices that backed virtual slots
- * @ci: the virtual cluster, locked
- * @ci_off: the first of the virtual slots
- * @words: what their backing words were
- * @nr: their number
- *
- * The owners are still recorded: they are uncharged.
- */
-void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
-			 const unsigned long *words, unsigned int nr)
+/* Inlined, so that for one slot there is no loop. */
+static __always_inline void __vswap_release_slots(struct swap_cluster_info *ci,
+						  unsigned int ci_off,
+						  const unsigned long *words,
+						  unsigned int nr)
 {
 	unsigned int run, i, len;
 
@@ -352,6 +355,21 @@ void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 }
 
 /**
+ * vswap_release_slots - free the slots of devices that backed virtual slots
+ * @ci: the virtual cluster, locked
+ * @ci_off: the first of the virtual slots
+ * @words: what their backing words were
+ * @nr: their number
+ *
+ * The owners are still recorded: they are uncharged.
+ */
+void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
+			 const unsigned long *words, unsigned int nr)
+{
+	__vswap_release_slots(ci, ci_off, words, nr);
+}
+
+/**
  * vswap_release_slot - the same for one virtual slot, whose word is cleared
  * @ci: the virtual cluster, locked
  * @ci_off: the virtual slot, which a slot of a device backs
@@ -360,12 +378,8 @@ void vswap_release_slot(struct swap_cluster_info *ci, unsigned int ci_off)
 {
 	unsigned long word = ci->backing[ci_off];
 
-	lockdep_assert_held(&ci->lock);
 	WRITE_ONCE(ci->backing[ci_off], 0);
-	vswap_count(VSWAP_NR_PHYSICAL, -1);
-	count_vm_event(VSWAP_SLOT_FREE);
-	vswap_memcg_charge(vswap_memcg_owner(ci, ci_off), -1, false);
-	vswap_free_slots(vswap_word_to_slot(word), 1);
+	__vswap_release_slots(ci, ci_off, &word, 1);
 }
 
 /**

@@ -16,6 +16,7 @@
 #include <linux/kmemleak.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/sched/mm.h>
 #include <linux/swap_ops.h>
 #include <trace/events/vswap.h>
@@ -38,6 +39,8 @@ MODULE_PARM_DESC(max_gb, "Size in GiB up to which the virtual swap space grows")
 struct vswap_space vswap_space = {
 	.grow_lock = __MUTEX_INITIALIZER(vswap_space.grow_lock),
 };
+
+DEFINE_PER_CPU(unsigned long [SWAP_NR_ORDERS], vswap_offset);
 
 /* How many clusters lie completely in the first @nr_pages pages? */
 static unsigned int vswap_clusters_in(unsigned int nr_pages)

@@ -15,12 +15,14 @@
 #include <linux/bio.h>
 #include <linux/fs.h>
 #include <linux/jump_label.h>
+#include <linux/percpu-defs.h>
 #include <linux/swap.h>
 #include <linux/swap_ops.h>
 #include <linux/swapops.h>
 #include <linux/zswap.h>
 
 #include "../swap.h"
+#include "../swap_table.h"
 #include "backing.h"
 
 struct mem_cgroup;
@@ -76,9 +78,18 @@ static inline bool swp_tb_is_rmap(unsigned long swp_tb)
 	return !vswap_never_used() && vswap_is_rmap(swp_tb);
 }
 
-static inline bool vswap_rmap_cache_only(unsigned long swp_tb)
+/* Does it say that the slot is spare: taken, but it does not back one yet? */
+static inline bool swp_tb_is_spare(unsigned long swp_tb)
 {
-	return swp_tb & VSWAP_RMAP_CACHE_ONLY;
+	return !vswap_never_used() && vswap_is_spare(swp_tb);
+}
+
+/* Is the slot of a swap table word in use by the swap cache only? */
+static __always_inline bool swp_tb_only_cached(unsigned long swp_tb)
+{
+	if (swp_tb_is_rmap(swp_tb))
+		return swp_tb & VSWAP_RMAP_CACHE_ONLY;
+	return swp_tb_is_folio(swp_tb) && !__swp_tb_get_count(swp_tb);
 }
 
 #ifdef CONFIG_SWAP
@@ -292,6 +303,12 @@ static inline void swap_put_owner(struct swap_info_struct *si,
 		mem_cgroup_uncharge_swap(id, nr);
 }
 
+/*
+ * space.c: where this CPU allocates virtual slots, by order: next to the last ones. The
+ * lock of the CPU's clusters is held.
+ */
+DECLARE_PER_CPU(unsigned long [SWAP_NR_ORDERS], vswap_offset);
+
 /* slots.c: slots of devices that back virtual ones */
 void __vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
 		      unsigned int nr, swp_entry_t virt);
@@ -299,9 +316,9 @@ void __vswap_set_rmap(struct swap_cluster_info *ci, unsigned int ci_off,
 unsigned int __vswap_set_spare(struct swap_info_struct *si,
 			       struct swap_cluster_info *ci, unsigned int ci_off,
 			       unsigned int nr);
-void vswap_keep_spare(swp_entry_t first, unsigned int nr);
+void vswap_keep_spare(swp_entry_t slot, unsigned int nr);
 extern unsigned int vswap_spare_freed;
-bool __vswap_had_spare(struct swap_info_struct *si, unsigned int seq);
+bool __vswap_had_spare(struct swap_info_struct *si, unsigned int *seq);
 void __vswap_note_cache_only(struct swap_cluster_info *ci, unsigned int ci_off,
 			     bool cache_only);
 void __vswap_note_count(struct swap_cluster_info *ci, unsigned int ci_off);
@@ -318,17 +335,15 @@ static inline bool vswap_set_rmap(struct swap_cluster_info *ci,
 }
 
 /*
- * Take up to *@nr slots from @ci_off on as spare ones, as far as they are free.
- * Return: how many they are; *@nr is the same then.
+ * Take up to *@nr slots of @ci, locked, from @ci_off on as spare ones, as far as
+ * they are free. *@nr is how many they are then.
  */
-static inline unsigned int vswap_set_spare(struct swap_info_struct *si,
-					   struct swap_cluster_info *ci,
-					   unsigned int ci_off, unsigned int *nr)
+static inline void vswap_set_spare(struct swap_info_struct *si,
+				   struct swap_cluster_info *ci,
+				   unsigned int ci_off, unsigned int *nr)
 {
-	if (vswap_never_used() || !*nr)
-		return 0;
-	*nr = __vswap_set_spare(si, ci, ci_off, *nr);
-	return *nr;
+	if (!vswap_never_used() && *nr)
+		*nr = __vswap_set_spare(si, ci, ci_off, *nr);
 }
 
 /* What vswap_had_spare() wants to know from before slots are looked for. */
@@ -339,10 +354,11 @@ static inline unsigned int vswap_spare_seq(void)
 
 /*
  * No slot for a page was found on @si: did CPUs have spare ones? They have been freed
- * since @seq then, and it is worth looking again. No cluster is locked.
+ * since *@seq then, and it is worth looking again, once: that is noted in *@seq. No
+ * cluster is locked.
  */
 static inline bool vswap_had_spare(struct swap_info_struct *si, unsigned int order,
-				   unsigned int seq)
+				   unsigned int *seq)
 {
 	return !vswap_never_used() && !order && !swap_is_virtual(si) &&
 	       __vswap_had_spare(si, seq);

@@ -152,7 +152,8 @@ static void rmap_word(struct kunit *test)
 
 			KUNIT_EXPECT_TRUE(test, swp_tb_is_rmap(word));
 			KUNIT_EXPECT_EQ(test, vswap_rmap_to_offset(word), offsets[i]);
-			KUNIT_EXPECT_EQ(test, vswap_rmap_cache_only(word), cached);
+			KUNIT_EXPECT_EQ(test, swp_tb_only_cached(word), cached);
+			KUNIT_EXPECT_FALSE(test, swp_tb_is_spare(word));
 			KUNIT_EXPECT_FALSE(test, swp_tb_is_null(word) ||
 					   swp_tb_is_folio(word) ||
 					   swp_tb_is_shadow(word) ||
@@ -166,9 +167,23 @@ static void rmap_word(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, swp_tb_is_rmap(shadow_to_swp_tb(NULL, 1)));
 }
 
+/* There is no virtual slot 0: a word that names it is that of a spare slot. */
+static void spare_word(struct kunit *test)
+{
+	unsigned long word = vswap_to_rmap(0, false);
+
+	KUNIT_EXPECT_TRUE(test, swp_tb_is_spare(word));
+	KUNIT_EXPECT_TRUE(test, swp_tb_is_rmap(word));
+	KUNIT_EXPECT_FALSE(test, swp_tb_only_cached(word));
+	KUNIT_EXPECT_FALSE(test, swp_tb_is_null(word));
+	KUNIT_EXPECT_FALSE(test, swp_tb_is_spare(null_to_swp_tb()));
+	KUNIT_EXPECT_FALSE(test, swp_tb_is_spare(SWP_TB_BAD));
+}
+
 static struct kunit_case backing_cases[] = {
 	KUNIT_CASE(slot_runs),
 	KUNIT_CASE(rmap_word),
+	KUNIT_CASE(spare_word),
 	KUNIT_CASE(zswap_word),
 	KUNIT_CASE(slot_word),
 	KUNIT_CASE(invalid_words),
