@@ -300,7 +300,10 @@ static __always_inline bool vswap_back_slots(struct folio *folio, swp_entry_t vi
 		return false;
 
 	ci = swap_cluster_get_and_lock(folio);
-	vswap_install_slots(ci, virt, slot, 1 << order, VSWAP_NONE);
+	if (order)
+		vswap_install_slots(ci, virt, slot, 1 << order);
+	else
+		vswap_install_slot(ci, virt, slot, VSWAP_NONE);
 	swap_cluster_unlock(ci);
 	return true;
 }

@@ -189,7 +189,9 @@ unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 
 /* slots.c */
 void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
-			 swp_entry_t slot, unsigned int nr, enum vswap_tag from);
+			 swp_entry_t slot, unsigned int nr);
+void vswap_install_slot(struct swap_cluster_info *ci, swp_entry_t virt,
+			swp_entry_t slot, enum vswap_tag from);
 void vswap_free_slots(swp_entry_t entry, unsigned int nr);
 void vswap_leave_spare(struct swap_info_struct *si);
 bool vswap_spare_is_right(int cpu);
@@ -197,7 +199,6 @@ swp_entry_t vswap_alloc_slots(swp_entry_t virt, unsigned int order, bool nowait)
 void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 			 const unsigned long *words, unsigned int nr);
 void vswap_release_slot(struct swap_cluster_info *ci, unsigned int ci_off);
-int vswap_charge_slots(struct folio *folio, int nr);
 
 /* writeback.c */
 bool vswap_can_fly(void);
@@ -330,6 +331,7 @@ struct vswap_owner_filter {
 struct mem_cgroup *vswap_memcg_get(unsigned short id);
 void vswap_memcg_put(struct mem_cgroup *memcg);
 int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events);
+int vswap_charge_slots(struct folio *folio, int nr);
 void vswap_memcg_event(struct mem_cgroup *memcg, enum vm_event_item event);
 struct cgroup_subsys_state *vswap_memcg_blkcg(struct mem_cgroup *memcg);
 bool vswap_memcg_allows(struct mem_cgroup *memcg);
@@ -363,6 +365,11 @@ static inline struct mem_cgroup *vswap_memcg_get(unsigned short id)
 static inline void vswap_memcg_put(struct mem_cgroup *memcg) { }
 
 static inline int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
+{
+	return 0;
+}
+
+static inline int vswap_charge_slots(struct folio *folio, int nr)
 {
 	return 0;
 }

@@ -99,17 +99,9 @@ struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio)
 				 folio);
 }
 
-/**
- * vswap_memcg_charge - charge a group for slots of a device
- * @memcg: the group, or NULL
- * @nr: the number of slots, negative to uncharge
- * @events: is it an event, for the group to see, if it may not have them?
- *
- * With memsw the entries have the charge, whatever is behind them.
- *
- * Return: 0, or -ENOMEM if the limit has been reached.
- */
-int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
+/* See vswap_memcg_charge(). It is inlined where pages are written one by one. */
+static __always_inline int __vswap_memcg_charge(struct mem_cgroup *memcg, int nr,
+						bool events)
 {
 	struct page_counter *counter;
 
@@ -128,6 +120,33 @@ int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
 	}
 	mod_memcg_state(memcg, MEMCG_SWAP, nr);
 	return 0;
+}
+
+/**
+ * vswap_memcg_charge - charge a group for slots of a device
+ * @memcg: the group, or NULL
+ * @nr: the number of slots, negative to uncharge
+ * @events: is it an event, for the group to see, if it may not have them?
+ *
+ * With memsw the entries have the charge, whatever is behind them.
+ *
+ * Return: 0, or -ENOMEM if the limit has been reached.
+ */
+int vswap_memcg_charge(struct mem_cgroup *memcg, int nr, bool events)
+{
+	return __vswap_memcg_charge(memcg, nr, events);
+}
+
+/**
+ * vswap_charge_slots - charge the owner of a folio's slots for slots of a device
+ * @folio: the folio, locked; all its slots have one owner
+ * @nr: the number of slots, negative to uncharge
+ *
+ * Return: 0, or -ENOMEM if the owner may not have more.
+ */
+int vswap_charge_slots(struct folio *folio, int nr)
+{
+	return __vswap_memcg_charge(vswap_memcg_folio_owner(folio), nr, true);
 }
 
 /**

@@ -304,16 +304,10 @@ void __vswap_note_count(struct swap_cluster_info *ci, unsigned int ci_off)
 			      !swp_tb_get_count(__swap_table_get(ci, ci_off)));
 }
 
-/**
- * vswap_install_slots - let slots of a device back virtual slots
- * @ci: the virtual cluster, locked
- * @virt: the first of the virtual slots
- * @slot: the first of the slots
- * @nr: their number
- * @from: what backed them until now, which the caller takes care of
- */
-void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
-			 swp_entry_t slot, unsigned int nr, enum vswap_tag from)
+/* This and the next are inlined, so that for one slot there is no loop. */
+static __always_inline void __vswap_install_slots(struct swap_cluster_info *ci,
+						  swp_entry_t virt, swp_entry_t slot,
+						  unsigned int nr, enum vswap_tag from)
 {
 	unsigned int off = swp_cluster_offset(virt), i;
 
@@ -331,7 +325,32 @@ void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
 	trace_vswap_backing(virt, nr, from, VSWAP_SLOT, VSWAP_WRITTEN);
 }
 
-/* Inlined, so that for one slot there is no loop. */
+/**
+ * vswap_install_slots - let slots of a device back virtual slots
+ * @ci: the virtual cluster, locked
+ * @virt: the first of the virtual slots, which nothing backs
+ * @slot: the first of the slots
+ * @nr: their number
+ */
+void vswap_install_slots(struct swap_cluster_info *ci, swp_entry_t virt,
+			 swp_entry_t slot, unsigned int nr)
+{
+	__vswap_install_slots(ci, virt, slot, nr, VSWAP_NONE);
+}
+
+/**
+ * vswap_install_slot - the same for one virtual slot, which something may back
+ * @ci: the virtual cluster, locked
+ * @virt: the virtual slot
+ * @slot: the slot
+ * @from: what backed it until now, which the caller takes care of
+ */
+void vswap_install_slot(struct swap_cluster_info *ci, swp_entry_t virt,
+			swp_entry_t slot, enum vswap_tag from)
+{
+	__vswap_install_slots(ci, virt, slot, 1, from);
+}
+
 static __always_inline void __vswap_release_slots(struct swap_cluster_info *ci,
 						  unsigned int ci_off,
 						  const unsigned long *words,
@@ -380,16 +399,4 @@ void vswap_release_slot(struct swap_cluster_info *ci, unsigned int ci_off)
 
 	WRITE_ONCE(ci->backing[ci_off], 0);
 	__vswap_release_slots(ci, ci_off, &word, 1);
-}
-
-/**
- * vswap_charge_slots - charge the owner of a folio's slots for slots of a device
- * @folio: the folio, locked; all its slots have one owner
- * @nr: the number of slots, negative to uncharge
- *
- * Return: 0, or -ENOMEM if the owner may not have more.
- */
-int vswap_charge_slots(struct folio *folio, int nr)
-{
-	return vswap_memcg_charge(vswap_memcg_folio_owner(folio), nr, true);
 }

@@ -574,7 +574,8 @@ static inline bool vswap_zswap_erase(struct folio *folio)
 {
 	if (!folio_in_vswap(folio))
 		return false;
-	__vswap_zswap_erase(folio);
+	if (!zswap_never_enabled())
+		__vswap_zswap_erase(folio);
 	return true;
 }
 

@@ -457,7 +457,7 @@ static unsigned long vswap_land(struct vswap_flight *flight, bool failed)
 		WRITE_ONCE(ci->backing[off], word);
 	} else if (word) {
 		vswap_count(VSWAP_NR_ZSWAP, -1);
-		vswap_install_slots(ci, flight->virt, flight->slot, 1, VSWAP_FLIGHT);
+		vswap_install_slot(ci, flight->virt, flight->slot, VSWAP_FLIGHT);
 		atomic_dec(&vswap_in_flight[swp_type(flight->slot)]);
 	}
 	spin_unlock(&ci->lock);
