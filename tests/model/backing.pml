@@ -173,6 +173,7 @@ inline vswap_keep_spare(s)
 	atomic {
 		if
 		:: ND > 1 && s == 0 && rmap[ND - 1] == BESIDE -> rmap[ND - 1] = SPARE
+		:: ND > 1 && s == 0 && rmap[ND - 1] == BESIDE -> rmap[ND - 1] = NOBODY	/* it has some */
 		:: else
 		fi }
 }
@@ -190,7 +191,7 @@ inline vswap_note_cache_only(v)
 	if :: model_tag(v) == SLOT -> cache_only[model_num(backing[v])] = !count[v] :: else fi
 }
 
-inline vswap_install_slots(v, s, from)
+inline vswap_install_slot(v, s, from)
 {
 	assert(model_tag(v) == from);
 	backing[v] = SLOT + s; vswap_note_cache_only(v)
@@ -383,7 +384,7 @@ inline swap_writeout(v, n)
 		fi;
 		if :: n == NOBODY -> dirty[v] = 1; goto unlock :: else fi };
 	vswap_keep_spare(n);
-	atomic { vswap_install_slots(v, n, NONE); writeback[v] = 1 }
+	atomic { vswap_install_slot(v, n, NONE); writeback[v] = 1 }
 }
 
 #define model_reclaimable(v) \
@@ -522,7 +523,7 @@ inline vswap_land(word, failed)
 #else
 	:: !failed ->
 #endif
-		vswap_install_slots(flight_virt, flight_slot, FLIGHT);
+		vswap_install_slot(flight_virt, flight_slot, FLIGHT);
 		flight_slot = NOBODY; in_flight = 0
 	:: else
 	fi;

@@ -341,7 +341,6 @@ void vswap_memcg_count_refused(unsigned short id, int nr);
 struct vswap_refusals *vswap_memcg_refusals(struct mem_cgroup *memcg);
 struct vswap_group *vswap_memcg_group(struct mem_cgroup *memcg);
 struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int off);
-struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio);
 void vswap_memcg_charge_zswap(struct folio *folio, unsigned short id, size_t size);
 void vswap_memcg_uncharge_zswap(struct mem_cgroup *memcg, size_t size,
 				unsigned int nr, unsigned int nr_raw);
@@ -415,11 +414,6 @@ static inline struct obj_cgroup *vswap_folio_objcg(struct folio *folio)
 
 static inline struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci,
 						   unsigned int off)
-{
-	return NULL;
-}
-
-static inline struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio)
 {
 	return NULL;
 }

@@ -80,15 +80,11 @@ struct mem_cgroup *vswap_memcg_owner(struct swap_cluster_info *ci, unsigned int 
 	return vswap_memcg_by_id(__swap_cgroup_get(ci, off), folio);
 }
 
-/**
- * vswap_memcg_folio_owner - the same for the slots of a folio
- * @folio: the folio, locked, in the swap cache at virtual slots of one owner
- *
- * Until it leaves the swap cache its slots have the owner that they have now.
- *
- * Return: the group, or NULL.
+/*
+ * The same for the slots of a folio, which is locked, in the swap cache at virtual slots
+ * of one owner. Until it leaves the swap cache they have the owner that they have now.
  */
-struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio)
+static struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio)
 {
 	struct swap_cluster_info *ci = __swap_entry_to_cluster(folio->swap);
 
@@ -99,7 +95,7 @@ struct mem_cgroup *vswap_memcg_folio_owner(struct folio *folio)
 				 folio);
 }
 
-/* See vswap_memcg_charge(). It is inlined where pages are written one by one. */
+/* See vswap_memcg_charge(). It is inlined where folios are written one by one. */
 static __always_inline int __vswap_memcg_charge(struct mem_cgroup *memcg, int nr,
 						bool events)
 {

@@ -181,7 +181,8 @@ static void __vswap_leave_spare(struct swap_info_struct *si)
  * @si: the device
  *
  * When nothing can be allocated there any more, as at swapoff, a task may still be about
- * to keep some: their words in the swap table tell. There are none after those.
+ * to keep some, which are used then: their words in the swap table tell. There are none
+ * after those.
  */
 void vswap_leave_spare(struct swap_info_struct *si)
 {
@@ -304,7 +305,7 @@ void __vswap_note_count(struct swap_cluster_info *ci, unsigned int ci_off)
 			      !swp_tb_get_count(__swap_table_get(ci, ci_off)));
 }
 
-/* This and the next are inlined, so that for one slot there is no loop. */
+/* Inlined, as __vswap_release_slots(), so that for one slot there is no loop. */
 static __always_inline void __vswap_install_slots(struct swap_cluster_info *ci,
 						  swp_entry_t virt, swp_entry_t slot,
 						  unsigned int nr, enum vswap_tag from)

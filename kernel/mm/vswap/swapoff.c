@@ -7,9 +7,9 @@
  * into the swap cache at their virtual slots, and handed on to whatever reclaim
  * finds for them - zswap, another device - or stay in memory.
  *
- * Nothing can be put on the device any more meanwhile. A slot that is allocated
- * but not installed yet, or whose folio is just being used, is met again in the
- * next pass.
+ * Nothing can be allocated on the device any more meanwhile. A slot that is
+ * allocated but not installed yet, or whose folio is just being used, is met again
+ * in the next pass; so are spare slots that a CPU was about to keep, and may use.
  */
 #include <linux/mempolicy.h>
 #include <linux/pagemap.h>

@@ -6,8 +6,8 @@
  * tables and shmem hold; its backing word says where the data is, and may
  * change while the entry stays. See Documentation/mm/vswap.rst.
  *
- * Without CONFIG_VSWAP vswap_never_used() is constant. Functions that are only
- * declared here are called behind a test of it: no call is compiled in.
+ * Without CONFIG_VSWAP vswap_never_used() is constant. Functions and variables that
+ * are only declared here are used behind a test of it: no use is compiled in.
  */
 #ifndef _MM_VSWAP_H
 #define _MM_VSWAP_H

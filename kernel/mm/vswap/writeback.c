@@ -424,7 +424,8 @@ void __vswap_writeback_throttle(void)
 
 /**
  * vswap_wait_for_flights - wait until no flight has a slot of a device
- * @type: the device; nothing is allocated there any more
+ * @type: the device; nothing is allocated there any more, but for spare slots that a
+ * CPU was about to keep
  *
  * Return: 0, or -ERESTARTSYS after a signal.
  */
