@@ -115,7 +115,7 @@ def race(seconds: float, removals: int, turns_of_each: int) -> dict[str, object]
     threads = [threading.Thread(target=work, args=(cpu,)) for cpu in (0, 1)]
     for thread in threads:
         thread.start()
-    codes = []
+    codes: list[int] = []
     while time.monotonic() < end or len(codes) < 2 * removals or min(turns) < turns_of_each:
         if not all(thread.is_alive() for thread in threads):
             break

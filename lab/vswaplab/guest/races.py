@@ -24,7 +24,7 @@ _ITS_OWN = frozenset({"kthread_associate_blkcg"})
 _OURS = re.compile(
     r".*vswap"
     r"|(?:slots_used|slots_max|zero|zswap|physical|cached|refused|metadata_bytes|free_contiguous)_show$|mode_(?:show|store)$"
-    r"|swap_(?:is_virtual|put_owner|iocb_entry|slot_flags|frees_early|frees_cached|stable_writes)$|swp_tb_is_rmap$"
+    r"|swap_(?:is_virtual|put_owner|iocb_entry|slot_flags|frees_early|frees_cached|stable_writes)$|swp_tb_(?:is_rmap|is_spare|only_cached)$"
 )
 
 
