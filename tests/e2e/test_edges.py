@@ -284,6 +284,9 @@ for slots in 16 32 48 64 80 96 112 128; do
   within 10 sh -c "echo 1M > $CG/a/memory.reclaim" 2> /dev/null
 done
 echo $(($(fails) - before)) > $RESULTS/in-vain
+n=0  # slots are charged when writing begins, zswpwb counts when it has ended
+written() { awk '$1 == "zswpwb" { print $2 * 4096 }' $CG/a/memory.stat; }
+while [ $n -lt 100 ] && [ $(written) -lt $(cat $CG/a/memory.swap.current) ]; do sleep 0.1; n=$((n+1)); done
 keep swap $CG/a/memory.swap.current; keep events $CG/a/memory.swap.events
 grep zsw $CG/a/memory.stat > $RESULTS/stat
 finish a; settle; left
