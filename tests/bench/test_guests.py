@@ -9,6 +9,7 @@ import pytest
 
 from vswaplab.bench import check, round
 from vswaplab.bench.case import Case, Options
+from vswaplab.bench.suites.swapped import TOUCHES
 from vswaplab.build.kbuild import BuiltKernel
 from vswaplab.guest import GuestResult, GuestSpec, boot
 
@@ -47,6 +48,20 @@ def test_tmpfs_is_measured_and_not_the_programs_text(
     assert found.status == "ok", found.reason
     assert found.counters["zswpout"] > 20_000
     assert found.counters["pgscan_direct"] < 1.5 * found.counters["zswpout"], found.counters
+
+
+@pytest.mark.parametrize("setup", ["disk", "zswap-full"])
+@pytest.mark.parametrize("pressure", ["memcg", "global"])
+@pytest.mark.parametrize("name", ["vswap", "mainline"])
+def test_what_is_touched_is_not_in_the_swap_cache(
+    built_kernel: Callable[[str, str, str], BuiltKernel], workload_dir: Path, name: str, pressure: str, setup: str
+) -> None:
+    """Written pages may stay in memory, more on one kernel than on the other: a median would tell their share."""
+    kernel = check.trial(built_kernel(name, "um", "release"), boot)
+    case = Case("touch", setup, pressure, page_cluster=0)
+    found = round.run(case, kernel, Options(limit=96 << 20, cpus=1), workload_dir, boot)
+    assert found.status == "ok", found.reason
+    assert found.counters["pswpin"] + found.counters["zswpin"] > 0.98 * TOUCHES, found.counters
 
 
 NEW = [

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.workloads.conftest import Program
 
 PARTS = [f"swapcheck/{part}.c" for part in ("region", "content", "worker", "pressure", "report")]
-PARTS += [f"common/{part}.c" for part in ("gate", "crew", "json", "util")]
+PARTS += [f"common/{part}.c" for part in ("gate", "crew", "json", "reclaim", "util")]
 
 
 def test_a_page_that_goes_while_it_is_checked(run: Program, tmp_path: Path) -> None:

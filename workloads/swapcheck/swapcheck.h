@@ -214,8 +214,6 @@ struct run run_at(const struct worker *w, const struct region *r, uint64_t page,
 void pressure(struct worker *w, const struct region *r);
 /* madvise() a part; a failure is noted unless it is only "not known here" (false). */
 bool advise(struct worker *w, void *start, uint64_t bytes, int advice, const char *name);
-/* Bytes of this process's memory that are in swap now. */
-uint64_t swapped_bytes(void);
 
 /* ---- modes ---- */
 

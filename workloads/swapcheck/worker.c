@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "reclaim.h"
 #include "swapcheck.h"
 
 void worker_phase(struct worker *w, enum phase phase)

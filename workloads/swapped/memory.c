@@ -7,13 +7,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "reclaim.h"
 #include "swapped.h"
 #include "util.h"
 
 #define NOISE_WORDS	(PAGE_WORDS / 4)
 #define TRIES		20
 /* Pages on their way to a device stay for a moment; some are shared with nobody but locked. */
-#define ENOUGH_PERCENT	99
+#define FEW_PERCENT	1
 
 bool memory_take(struct memory *m, uint64_t bytes, char *why)
 {
@@ -78,23 +79,10 @@ void memory_check(struct memory *m, uint64_t step)
 			m->wrong++;
 }
 
-uint64_t swapped_bytes(void)
-{
-	FILE *in = fopen("/proc/self/smaps_rollup", "r");
-	uint64_t kb = 0;
-	char line[128];
-
-	while (in && fgets(line, sizeof(line), in))
-		if (sscanf(line, "Swap: %" SCNu64, &kb) == 1)
-			break;
-	if (in)
-		fclose(in);
-	return kb * 1024;
-}
-
 bool memory_swap_out(struct memory *m, char *why)
 {
-	uint64_t bytes = m->pages * PAGE_BYTES, out = 0;
+	uint64_t bytes = m->pages * PAGE_BYTES, few = bytes / 100 * FEW_PERCENT;
+	uint64_t out = 0, cached = 0;
 	unsigned int i;
 
 	for (i = 0; i < TRIES; i++) {
@@ -103,11 +91,18 @@ bool memory_swap_out(struct memory *m, char *why)
 			return false;
 		}
 		out = swapped_bytes();
-		if (out >= bytes / 100 * ENOUGH_PERCENT)
+		cached = swap_cached_bytes();
+		if (out >= bytes - few && cached <= few)
 			return true;
+		/*
+		 * What has been written to a device stays in the swap cache until it
+		 * is reclaimed, and touching it reads nothing.
+		 */
+		if (cached > few && !reclaim_memory(cached, RECLAIM_ANON, why, WHY_LEN))
+			return false;
 		sleep_seconds(0.1);
 	}
-	snprintf(why, WHY_LEN, "only %" PRIu64 " of %" PRIu64 " MB could be swapped out", out >> 20,
-		 bytes >> 20);
+	snprintf(why, WHY_LEN, "of %" PRIu64 " MB only %" PRIu64 " MB could be swapped out, %" PRIu64
+		 " MB of them still in memory", bytes >> 20, out >> 20, cached >> 20);
 	return false;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "gate.h"
+#include "reclaim.h"
 #include "swapped.h"
 #include "util.h"
 

@@ -40,10 +40,8 @@ bool page_good(const uint64_t *words, uint64_t page, unsigned int version);
 void memory_fill(struct memory *m, bool random);
 /* Count the pages of every @step that are wrong. */
 void memory_check(struct memory *m, uint64_t step);
-/* Until next to nothing of it is in RAM; @pid is the process that has it. */
+/* Until next to nothing of it is in RAM, or in the swap cache. */
 bool memory_swap_out(struct memory *m, char *why);
-/* Bytes of this process's memory that are swapped out. */
-uint64_t swapped_bytes(void);
 
 /* modes.c */
 swapped_mode find_mode(const char *name);

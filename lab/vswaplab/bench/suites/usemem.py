@@ -76,6 +76,19 @@ class Usemem1(Usemem):
     )  # fmt: skip
 
 
+class Usemem1Random(Usemem):
+    """As usemem1, in random order: neighbours in the table were swapped out at different times.
+
+    ``usemem52`` is like that as well, but its processes wait for each other, and the slowest free tells little.
+    """
+
+    name = "usemem1-random"
+    summary = "write memory in random order and free it, 1 process (size as usemem1)"
+    processes = 1
+    options = "--init-time -O -y -x -R"
+    times = Usemem1.times
+
+
 class UsememN(Usemem):
     """Published for 32 processes."""
 
@@ -158,4 +171,4 @@ class Usemem52(Usemem):
     )  # fmt: skip
 
 
-SUITES = (Usemem1(), UsememN(), Usemem30(), Usemem48(), Usemem52())
+SUITES = (Usemem1(), Usemem1Random(), UsememN(), Usemem30(), Usemem48(), Usemem52())
