@@ -11,7 +11,7 @@ import pytest
 from tests.bench import fakes
 from tests.lab import fakes as lab_fakes
 from vswaplab import cli, paths
-from vswaplab.bench import document, plan, results, resultspage
+from vswaplab.bench import document, plan, results, resultspage, suites
 from vswaplab.bench import sources as kernel_sources
 from vswaplab.bench.case import Case
 from vswaplab.bench.published import NOTE
@@ -108,6 +108,17 @@ def test_every_committed_report_is_declared() -> None:
     declared = tomllib.loads((root / resultspage.DECLARATION).read_text())
     names = {path.stem for path in (root / resultspage.REPORTS).glob("*.json")}
     assert names == {entry["name"] for entry in declared["report"]}
+
+
+def test_every_suite_is_reported_with_readahead_and_without() -> None:
+    """But those that take minutes a round, in QEMU or as mainline thrashes; isolation has a report of its own."""
+    seen: dict[str, set[int]] = {}
+    for report in resultspage.load(paths.repo_root()).reports:
+        for row in report.rows:
+            seen.setdefault(row["suite"], set()).add(row["options"]["page_cluster"])
+    both = {suite for suite, clusters in seen.items() if clusters == {0, 3}}
+    slow = {"kbuild32", "kbuild96", "redis-bgsave", "refault"}
+    assert both == {suite.name for suite in suites.SUITES if suite.faults} - slow - {"isolation", "isolation-full"}
 
 
 def test_a_row_says_rounds_warm_up_ratio_verdict_and_kernel(tmp_path: Path) -> None:
