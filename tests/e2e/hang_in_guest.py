@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: a device of the device mapper hangs for a while, and others go on, or do not.
 
-Arguments: "bystanders" or "reader", the name of the device, for how many seconds it hangs. Prints JSON.
+Arguments: "bystanders", "reader" or "other", the name of the device, for how many seconds it hangs. Prints JSON.
 
 bystanders: how much is done in some seconds before the hang and during it, and the longest that one
 operation took, by a process that reads files (so that memory is reclaimed), one whose data is in zswap
@@ -20,6 +20,7 @@ import mmap
 import os
 import random
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -330,5 +331,37 @@ def reader(device: str, seconds: float) -> object:
     return {"before": zswap, "in_flight": in_flight, "worst": worst, "ended_during_hang": during}
 
 
-WHAT: dict[str, Callable[[str, float], object]] = {"bystanders": bystanders, "reader": reader}
+def swap_used(device: str) -> int:
+    """Bytes of a swap device that are in use."""
+    rows = (line.split() for line in Path("/proc/swaps").read_text().splitlines()[1:])
+    return next(int(row[3]) * 1024 for row in rows if row[0] == device)
+
+
+def other(device: str, seconds: float) -> object:
+    """See above."""
+    pages = 6000
+    stay_in_memory()
+    join_group("reader")
+    data = Data(pages)
+    join_group("")
+    for _ in range(10):
+        try:
+            (CGROUP / "reader/memory.reclaim").write_text("64M")
+        except OSError:
+            time.sleep(0.1)
+    suspend(device, True)
+    Path("/sys/module/zswap/parameters/shrinker_enabled").write_text("Y")
+    write_back(seconds / 5)
+    Path("/sys/module/zswap/parameters/shrinker_enabled").write_text("N")
+    used = {name: swap_used(name) for name in ("/dev/dm-0", "/dev/dm-1")}
+    start = time.monotonic()
+    # timeout's signal ends a swapoff that waits.
+    code = subprocess.run(["timeout", "-s", "INT", str(seconds), "swapoff", "/dev/dm-1"]).returncode
+    took = time.monotonic() - start
+    suspend(device, False)
+    data.check_all()
+    return {"used": used, "code": code, "took": took}
+
+
+WHAT: dict[str, Callable[[str, float], object]] = {"bystanders": bystanders, "reader": reader, "other": other}
 json.dump(WHAT[sys.argv[1]](sys.argv[2], float(sys.argv[3])), sys.stdout)

@@ -159,6 +159,37 @@ def test_page_is_read_while_it_is_written_back(
     assert result.end.slots_used == 0
 
 
+# Two devices of one priority. All requests of writeback are with the one that hangs; what has slots of the
+# other one cannot be submitted.
+OTHER = (
+    PRELUDE
+    + """
+disk=$(device); half=$(($(sectors) / 2)); swapoff $disk
+echo "0 $half linear $disk 0" | dmsetup create --noudevsync --noudevrules hung || exit 1
+echo "0 $half linear $disk $half" | dmsetup create --noudevsync --noudevrules fine || exit 1
+for dm in /dev/dm-0 /dev/dm-1; do mkswap $dm > /dev/null && swapon -p 5 $dm || exit 1; done
+group reader
+python3 %(helper)s other hung %(seconds)d > $RESULTS/out.json; echo $? > $RESULTS/code
+swapoff /dev/dm-0; echo $? > $RESULTS/swapoff
+"""
+)
+
+
+@pytest.mark.kernel("vswap", "um", "release")
+def test_a_device_is_removed_while_another_hangs(boot_guest: Boot, pytestconfig: pytest.Config) -> None:
+    """What was to be written to it stays in zswap."""
+    seconds = int(patience(10, pytestconfig))
+    result = boot_guest(
+        OTHER % {"helper": helper("hang"), "seconds": seconds}, flavour="release",
+        mem_bytes=768 * MIB, swap="file:128M", pool_percent=25, cpus=1,
+    )  # fmt: skip
+    assert number(result, "code") == 0 and number(result, "swapoff") == 0, result.output  # all was verified
+    seen = answer(result, "out.json")
+    assert min(seen["used"].values()) > 0, seen
+    assert seen["code"] == 0 and seen["took"] < seconds, seen
+    assert result.end.slots_used == 0
+
+
 # A group's share of zswap is full when somebody reclaims its memory: for each page an older one is to be
 # written back, to the device that hangs.
 OTHERS = (

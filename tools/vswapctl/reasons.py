@@ -55,7 +55,7 @@ def _counters(snap: Snapshot) -> list[str]:
         return []
     said = {
         "pool_limit_hit": "times the pool was found full",
-        "reject_reclaim_fail": "writes of a page to a device did not begin: it was in use, or too many are under way",
+        "reject_reclaim_fail": "writes of a page to a device did not begin: it was in use, or too many were begun",
         "reject_compress_poor": "pages not taken: they do not compress",
         "reject_compress_fail": "pages that did not compress",
         "reject_alloc_fail": "pages not taken: no memory for the data",

@@ -200,7 +200,8 @@ static bool vswap_batch_is_kept(struct vswap_batch *batch, unsigned int nr)
 		kept += folio_test_dirty(folio);
 		folio_put(folio);
 	}
-	if (kept > bitmap_weight(batch->read, nr) / 8)
+	/* Few were offered if most of the batch was in memory: one of them is not much. */
+	if (kept > VSWAP_EVACUATE_BATCH / 8)
 		return true;
 	batch->strays += kept;
 	if (!vswap_memory_is(VSWAP_MEMORY_GONE))
@@ -274,6 +275,8 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
 {
 	long used = swap_usage_in_pages(si);
 	long nr = min_t(long, used, vswap_counted(VSWAP_NR_PHYSICAL));
+	/* For what is in memory, as it was only read, the slots are freed. */
+	long moved = nr - min_t(long, nr, total_swapcache_pages());
 	/*
 	 * All pages of the device were subtracted, those in use twice. What other
 	 * devices that are being removed need is not free for this one.
@@ -283,7 +286,7 @@ static bool vswap_fits_elsewhere(struct swap_info_struct *si)
 	/* That depends on the data; it is found out on the way. */
 	if (zswap_is_enabled())
 		room += 4 * zswap_max_pages();
-	return nr <= max(room, 0L);
+	return moved <= max(room, 0L);
 }
 
 /**

@@ -422,20 +422,6 @@ void __vswap_writeback_throttle(void)
 				!READ_ONCE(vswap_nr_flights), HZ);
 }
 
-/**
- * vswap_wait_for_flights - wait until no flight has a slot of a device
- * @type: the device; nothing is allocated there any more, but for spare slots that a
- * CPU was about to keep
- *
- * Return: 0, or -ERESTARTSYS after a signal.
- */
-int vswap_wait_for_flights(unsigned int type)
-{
-	__vswap_writeback_flush();
-	return wait_event_interruptible(vswap_landed,
-					!atomic_read(&vswap_in_flight[type]));
-}
-
 /* Landing */
 
 /*
@@ -608,6 +594,13 @@ static void vswap_submit_request(struct vswap_request *req)
 	}
 }
 
+/* @flight, which no list has any longer, is over before it was submitted. */
+static void vswap_cancel_flight(struct vswap_flight *flight)
+{
+	vswap_land(flight, true);
+	vswap_end_flight(flight);
+}
+
 /* Flights that were overtaken need not be written. */
 static void vswap_cancel_overtaken(struct list_head *ready)
 {
@@ -617,8 +610,7 @@ static void vswap_cancel_overtaken(struct list_head *ready)
 		if (READ_ONCE(flight->word))
 			continue;
 		list_del(&flight->list);
-		vswap_land(flight, true);
-		vswap_end_flight(flight);
+		vswap_cancel_flight(flight);
 	}
 }
 
@@ -663,6 +655,47 @@ static void vswap_submit_work(struct work_struct *work)
 	spin_unlock(&vswap_flight_lock);
 	if (again)
 		queue_work(vswap_space.wq, &vswap_submitter);
+}
+
+/* What is not being written to a device yet stays in zswap. */
+static void vswap_cancel_flights(unsigned int type)
+{
+	struct vswap_flight *flight, *next;
+	LIST_HEAD(cancelled);
+
+	spin_lock(&vswap_flight_lock);
+	list_for_each_entry_safe(flight, next, &vswap_ready_flights, list) {
+		if (swp_type(flight->slot) == type) {
+			list_move_tail(&flight->list, &cancelled);
+			vswap_nr_ready--;
+		}
+	}
+	spin_unlock(&vswap_flight_lock);
+	list_for_each_entry_safe(flight, next, &cancelled, list)
+		vswap_cancel_flight(flight);
+}
+
+/**
+ * vswap_wait_for_flights - wait until no flight has a slot of a device
+ * @type: the device; nothing is allocated there any more, but for spare slots that a
+ * CPU was about to keep
+ *
+ * What has not been submitted is not written to a device that is to be removed;
+ * and requests may all be with another, which hangs. The submitter may have some
+ * in hand for a moment: look again.
+ *
+ * Return: 0, or -ERESTARTSYS after a signal.
+ */
+int vswap_wait_for_flights(unsigned int type)
+{
+	long left;
+
+	do {
+		vswap_cancel_flights(type);
+		left = wait_event_interruptible_timeout(vswap_landed,
+				!atomic_read(&vswap_in_flight[type]), HZ / 10);
+	} while (!left);
+	return min(left, 0L);
 }
 
 /**
