@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, fields, number
+from tests.e2e.common import MIB, Boot, answer, emulated_with_checkers, fields, number, patience
 
 pytestmark = pytest.mark.kernel("vswap", "um", "debug")
 
@@ -109,38 +109,123 @@ import os, sys, time
 sys.path.insert(0, "{here}")
 from swapped_pages import PAGE, anonymous, content, enter, fill, holds, page_out
 PAGES, CG = 1024, os.environ["CG"]
-def zswap(group): return int(open(f"{{CG}}/{{group}}/memory.zswap.current").read())
+def charged(group): return int(open(f"{{CG}}/{{group}}/memory.{what}.current").read())
 memory = anonymous(PAGES)
 enter("p/c")
 fill(memory, range(PAGES))
 page_out(memory, PAGES * PAGE)
-assert zswap("p/c") > 16 * PAGES
+for _ in range(20):  # what was written leaves the swap cache
+    try:
+        open(f"{{CG}}/p/c/memory.reclaim", "w").write("64M swappiness=max")
+    except OSError:
+        break
+assert charged("p/c") > 16 * PAGES
 enter("q")
+{shared}
 os.rmdir(f"{{CG}}/p/c")
 for page in range(PAGES):
     assert memory[page * PAGE:page * PAGE + 8] == content(page)[:8]
 page_out(memory, PAGES * PAGE)
 # Statistics may lag behind by 64 pages a CPU, for two seconds.
 for _ in range(50):
-    if zswap("p") == 0:
+    if charged("p") == 0:
         break
     time.sleep(0.1)
-print(zswap("p"), zswap("q"))
-assert holds(memory, range(PAGES))
+print(charged("p"), charged("q"))
+assert holds(memory, range(PAGES)){end}
 EOF
 group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c; group q
-CG=$CG python3 /run/owner.py > $RESULTS/zswap; echo $? > $RESULTS/code
+CG=$CG python3 /run/owner.py > $RESULTS/charged; echo $? > $RESULTS/code
 verify > $RESULTS/verify
 """
 
 
-def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(boot_guest: Boot) -> None:
-    """Its slots are not kept for them: what backs those would be charged to its parent."""
-    result = boot_guest(OWNER_GOES.format(here=Path(__file__).parent))
+# Another page table has the slots, which are not freed then. It is there when all has been read.
+SHARED = """
+stop, go = os.pipe()
+child = os.fork()
+if not child:
+    os.close(go); os.read(stop, 1)
+    os._exit(not holds(memory, range(PAGES)))
+"""
+
+
+@pytest.mark.parametrize("shared", ["", SHARED], ids=["alone", "shared"])
+@pytest.mark.parametrize("what", ["zswap", "swap"])
+def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(
+    boot_guest: Boot, what: str, shared: str
+) -> None:
+    """Its slots are not kept for them, or are theirs: what backs those would be charged to its parent."""
+    end = "\nos.close(go); assert os.waitpid(child, 0)[1] == 0" if shared else ""
+    result = boot_guest(
+        OWNER_GOES.format(here=Path(__file__).parent, what=what, shared=shared, end=end),
+        mode="auto" if what == "zswap" else "always", zswap=what == "zswap", swap="file:64M",
+    )  # fmt: skip
     assert number(result, "code") == 0, result.output
     assert number(result, "verify") == 0
-    parent, group = map(int, result.files["zswap"].split())
+    parent, group = map(int, result.files["charged"].split())
     assert parent == 0 and group > 16 * 1024
+
+
+# Groups go while others share what they had swapped out: it is read, written, reclaimed and taken off the device.
+SHARED_RACE = """
+cat > /run/race.py <<'EOF'
+import os, sys
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, anonymous, content, enter, fill, holds, page_out
+PAGES, CG = 384, os.environ["CG"]
+bad = 0
+for turn in range({turns}):
+    os.mkdir(f"{{CG}}/p/c{{turn}}")
+    memory = anonymous(PAGES)
+    enter(f"p/c{{turn}}")
+    # Some are zero-filled.
+    fill(memory, [page for page in range(PAGES) if page % 8])
+    page_out(memory, PAGES * PAGE)
+    enter("q")
+    children = []
+    for child in range(3):
+        pid = os.fork()
+        if not pid:
+            good = True
+            for number in range(PAGES):
+                page = (number * 5 + child * 100) % PAGES
+                expected = content(page) if page % 8 else bytes(PAGE)
+                good &= memory[page * PAGE:(page + 1) * PAGE] == expected
+                if page % 3 == child:
+                    memory[page * PAGE:page * PAGE + 8] = b"changed!"
+                    good &= memory[page * PAGE:page * PAGE + 8] == b"changed!"
+                    memory[page * PAGE:page * PAGE + 8] = expected[:8]
+            page_out(memory, PAGES * PAGE)
+            good &= holds(memory, [page for page in range(PAGES) if page % 8])
+            os._exit(not good)
+        children.append(pid)
+    os.rmdir(f"{{CG}}/p/c{{turn}}")
+    bad += sum(os.waitpid(pid, 0)[1] != 0 for pid in children)
+    bad += not holds(memory, [page for page in range(PAGES) if page % 8])
+    memory.close()
+print(bad, turn + 1)
+EOF
+group p; echo +memory > $CG/p/cgroup.subtree_control; group q
+( while :; do echo 1M > $CG/q/memory.reclaim; done ) 2> /dev/null & reclaim=$!
+( dev=$(device); while :; do swapoff $dev; swapon $dev; sleep 0.3; done ) 2> /dev/null & remove=$!
+CG=$CG python3 /run/race.py > $RESULTS/out; echo $? > $RESULTS/code
+kill $reclaim $remove; wait $reclaim $remove
+verify > $RESULTS/verify; settle; used > $RESULTS/used
+cat $CG/p/memory.zswap.current > $RESULTS/left
+"""
+
+
+def test_shared_pages_of_groups_that_go(boot_guest: Boot, pytestconfig: pytest.Config) -> None:
+    turns = 4 if emulated_with_checkers(pytestconfig) else 20
+    result = boot_guest(
+        SHARED_RACE.format(here=Path(__file__).parent, turns=turns),
+        mode="always", swap="file:64M", cpus=2, timeout=patience(240, pytestconfig),
+    )  # fmt: skip
+    assert number(result, "code") == 0, result.output
+    assert result.files["out"].split() == ["0", str(turns)]
+    assert number(result, "verify") == 0 and result.end.slots_used == 0
+    assert number(result, "left") == 0
 
 
 # own GROUP: /run/owner.py waits until end_owner, with its pages, which GROUP has, on the device alone.

@@ -288,6 +288,35 @@ void __vswap_zswap_erase(struct folio *folio)
 		vswap_erase_folio(folio);
 }
 
+/**
+ * vswap_adopt - have the slots of a folio charged to the group that it is in
+ * @folio: the folio, just read, locked, in the swap cache at virtual slots
+ *
+ * They were allocated for a group that is gone, and cannot be freed as long as
+ * another page table has them. What a device has is not the new group's: it is
+ * dropped. Data that is being written stays what it is.
+ */
+void vswap_adopt(struct folio *folio)
+{
+	unsigned int off = swp_cluster_offset(folio->swap), zero;
+	struct swap_cluster_info *ci;
+
+	if (folio_test_writeback(folio) ||
+	    vswap_tags(folio) & ~(BIT(VSWAP_NONE) | BIT(VSWAP_SLOT)))
+		return;
+
+	folio_mark_dirty(folio);
+	ci = swap_cluster_get_and_lock(folio);
+	vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
+	zero = vswap_nr_zero(ci, off, folio_nr_pages(folio));
+	if (zero)
+		vswap_count_zero(ci, off, -(long)zero);
+	vswap_change_owner(ci, folio);
+	if (zero)
+		vswap_count_zero(ci, off, zero);
+	swap_cluster_unlock(ci);
+}
+
 /* Let slots of a device back 2^@order slots of @folio, from @virt on. */
 static __always_inline bool vswap_back_slots(struct folio *folio, swp_entry_t virt,
 					     unsigned int order)

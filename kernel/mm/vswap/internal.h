@@ -185,6 +185,7 @@ void vswap_grow_work(struct work_struct *work);
 /* backing.c */
 unsigned long vswap_word(struct folio *folio, unsigned int idx);
 void vswap_release_old(struct swap_cluster_info *ci, swp_entry_t virt);
+void vswap_adopt(struct folio *folio);
 unsigned int vswap_leave_device(struct folio *folio, unsigned int type);
 
 /* slots.c */
@@ -231,6 +232,7 @@ void vswap_set_owner(struct swap_cluster_info *ci, struct folio *folio,
 void vswap_update_payer(struct swap_cluster_info *ci);
 void vswap_drop_payer(struct swap_cluster_info *ci);
 bool vswap_memcg_owns(struct folio *folio);
+void vswap_change_owner(struct swap_cluster_info *ci, struct folio *folio);
 bool vswap_memcg_may_own(unsigned short id);
 bool vswap_memcg_may_be_unknown(unsigned short id);
 bool vswap_memcg_payer_is_right(struct swap_cluster_info *ci);
@@ -271,6 +273,9 @@ static inline bool vswap_memcg_owns(struct folio *folio)
 {
 	return true;
 }
+
+static inline void vswap_change_owner(struct swap_cluster_info *ci,
+				      struct folio *folio) { }
 
 static inline bool vswap_memcg_may_own(unsigned short id)
 {

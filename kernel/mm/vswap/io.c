@@ -172,26 +172,6 @@ unsigned long vswap_storage_flags(struct folio *folio)
 	return flags;
 }
 
-/**
- * vswap_frees_early - are the slots of a folio not worth keeping?
- * @folio: the folio, just read, locked, in the swap cache at virtual slots
- *
- * A virtual slot costs little, but saves allocating another. Not kept are:
- * copies on a device that is synchronous, as on mainline; large folios that no
- * device has a copy of, because those that are partly unmapped are not split
- * while they have slots; and what was a group's that is gone, because what backs
- * the slots is charged to those that they were allocated for.
- *
- * Return: true if they are to be freed when the folio is mapped.
- */
-bool vswap_frees_early(struct folio *folio)
-{
-	unsigned long flags = vswap_storage_flags(folio);
-
-	return flags & SWP_SYNCHRONOUS_IO || (!flags && folio_test_large(folio)) ||
-	       !vswap_memcg_owns(folio);
-}
-
 /* See vswap_is_synchronous(). */
 bool __vswap_is_synchronous(struct folio *folio)
 {

@@ -531,3 +531,21 @@ void vswap_put_owner(struct swap_cluster_info *ci, unsigned short id,
 	if (refs)
 		vswap_put_refs(id, refs);
 }
+
+/**
+ * vswap_change_owner - slots in use become those of the group that their folio is in
+ * @ci: their cluster, locked
+ * @folio: the folio, locked, in the swap cache at them; nothing is charged for them
+ */
+void vswap_change_owner(struct swap_cluster_info *ci, struct folio *folio)
+{
+	unsigned int nr = folio_nr_pages(folio);
+	unsigned short id;
+
+	id = __swap_cgroup_clear(ci, swp_cluster_offset(folio->swap), nr);
+	vswap_put_owner(ci, id, nr);
+	/* What is due is done before others come: they may be the only ones. */
+	vswap_update_payer(ci);
+	vswap_set_owner(ci, folio, nr);
+	vswap_update_payer(ci);
+}

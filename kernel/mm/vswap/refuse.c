@@ -32,7 +32,7 @@ struct vswap_refusals vswap_refusals;
 /* Changes with the compressor and with the policy. */
 static atomic_t vswap_refusal_seed;
 /* The bits of a backing word that say which it was, below the hash */
-#define VSWAP_SEED_MASK	(0xffUL << VSWAP_TAG_BITS)
+#define VSWAP_SEED_MASK	(0xffffUL << VSWAP_TAG_BITS)
 
 /**
  * vswap_forget_refusals - have refused pages tried again when they are met

@@ -359,7 +359,6 @@ static __always_inline void __vswap_release_slots(struct swap_cluster_info *ci,
 {
 	unsigned int run, i, len;
 
-	lockdep_assert_held(&ci->lock);
 	vswap_count(VSWAP_NR_PHYSICAL, -(long)nr);
 	count_vm_events(VSWAP_SLOT_FREE, nr);
 
@@ -386,6 +385,7 @@ static __always_inline void __vswap_release_slots(struct swap_cluster_info *ci,
 void vswap_release_slots(struct swap_cluster_info *ci, unsigned int ci_off,
 			 const unsigned long *words, unsigned int nr)
 {
+	lockdep_assert_held(&ci->lock);
 	__vswap_release_slots(ci, ci_off, words, nr);
 }
 
@@ -398,6 +398,7 @@ void vswap_release_slot(struct swap_cluster_info *ci, unsigned int ci_off)
 {
 	unsigned long word = ci->backing[ci_off];
 
+	lockdep_assert_held(&ci->lock);
 	WRITE_ONCE(ci->backing[ci_off], 0);
 	__vswap_release_slots(ci, ci_off, &word, 1);
 }

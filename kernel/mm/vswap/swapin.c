@@ -153,3 +153,27 @@ void __vswap_swapped_in(struct folio *folio)
 		}
 	}
 }
+
+/**
+ * vswap_frees_early - are the slots of a folio not worth keeping?
+ * @folio: the folio, just read, locked, in the swap cache at virtual slots
+ *
+ * A virtual slot costs little, but saves allocating another. Not kept are:
+ * copies on a device that is synchronous, as on mainline; large folios that no
+ * device has a copy of, because those that are partly unmapped are not split
+ * while they have slots; and what was a group's that is gone, because what backs
+ * the slots is charged to those that they were allocated for. If another page
+ * table keeps these, they are the folio's group's from now on.
+ *
+ * Return: true if they are to be freed when the folio is mapped.
+ */
+bool vswap_frees_early(struct folio *folio)
+{
+	unsigned long flags = vswap_storage_flags(folio);
+
+	if (!vswap_memcg_owns(folio)) {
+		vswap_adopt(folio);
+		return true;
+	}
+	return flags & SWP_SYNCHRONOUS_IO || (!flags && folio_test_large(folio));
+}

@@ -385,7 +385,6 @@ static inline void vswap_note_count(struct swap_cluster_info *ci, unsigned int c
 bool __vswap_is_synchronous(struct folio *folio);
 unsigned long vswap_slot_flags(swp_entry_t entry);
 unsigned long vswap_storage_flags(struct folio *folio);
-bool vswap_frees_early(struct folio *folio);
 bool vswap_folio_stable_writes(struct folio *folio);
 bool __vswap_same_device(swp_entry_t a, swp_entry_t b);
 
@@ -450,6 +449,9 @@ static inline unsigned long swap_slot_flags(struct swap_info_struct *si,
 	/* Set before the device is used */
 	return data_race(si->flags);
 }
+
+/* swapin.c */
+bool vswap_frees_early(struct folio *folio);
 
 /* Are the slots of @folio, just read and locked, to be freed when it is mapped? */
 static inline bool swap_frees_early(struct swap_info_struct *si,

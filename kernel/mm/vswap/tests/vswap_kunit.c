@@ -325,7 +325,7 @@ static void backing_transitions(struct kunit *test)
 	swap_cluster_unlock(ci);
 	vswap_back_by_zswap(folio->swap, data(0));
 	KUNIT_EXPECT_TRUE(test, vswap_zswap_erase(folio));
-	/* It does nothing if zswap never had a pool, as in this test. */
+	/* vswap_zswap_erase() does nothing if zswap never had a pool, as in this test. */
 	__vswap_zswap_erase(folio);
 	KUNIT_EXPECT_EQ(test, nr_freed, 3);
 	swap_cache_del_folio(folio);
