@@ -10,6 +10,9 @@ and stays there (group "zswapped"), one whose data is in memory and that takes a
 
 reader: a process of the group "reader" has its data in zswap. The device hangs, then the data is written
 back by somebody else, and the process reads it again: how long that took for each page, at most.
+
+other: the same data is written back to two devices of one priority, until both have some. One of them, the
+one named, hangs, with all requests of writeback, while the other one is removed.
 """
 
 import ctypes
@@ -351,9 +354,12 @@ def other(device: str, seconds: float) -> object:
             time.sleep(0.1)
     suspend(device, True)
     Path("/sys/module/zswap/parameters/shrinker_enabled").write_text("Y")
-    write_back(seconds / 5)
+    for _ in range(100):
+        write_back(0.2)
+        used = {name: swap_used(name) for name in ("/dev/dm-0", "/dev/dm-1")}
+        if min(used.values()):
+            break
     Path("/sys/module/zswap/parameters/shrinker_enabled").write_text("N")
-    used = {name: swap_used(name) for name in ("/dev/dm-0", "/dev/dm-1")}
     start = time.monotonic()
     # timeout's signal ends a swapoff that waits.
     code = subprocess.run(["timeout", "-s", "INT", str(seconds), "swapoff", "/dev/dm-1"]).returncode

@@ -220,7 +220,7 @@ def test_shared_pages_of_groups_that_go(boot_guest: Boot, pytestconfig: pytest.C
     turns = 4 if emulated_with_checkers(pytestconfig) else 20
     result = boot_guest(
         SHARED_RACE.format(here=Path(__file__).parent, turns=turns),
-        mode="always", swap="file:64M", cpus=2, timeout=patience(240, pytestconfig),
+        mode="always", swap="file:64M", cpus=2, timeout=patience(600, pytestconfig),
     )  # fmt: skip
     assert number(result, "code") == 0, result.output
     assert result.files["out"].split() == ["0", str(turns)]
