@@ -53,15 +53,13 @@ def fill_memory(left: int) -> mmap.mmap:
 
 
 def main() -> None:
-    """All on the device, some of it read, and swapoff."""
+    """All on the device, some of it read, and swapoff; memory is short then, and zswap on, unless all was read."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mib", type=int, required=True)
-    parser.add_argument("--all", action="store_true", help="read all of it again")
-    parser.add_argument("--left", type=int, help="MiB that are available at swapoff; zswap is on then")
+    parser.add_argument("--all", action="store_true", help="swap out most of what is available, read it again")
     options = parser.parse_args()
     # Pages that are not to be read again are not read ahead, either.
     Path("/proc/sys/vm/page-cluster").write_text("0")
-    pages = options.mib * 256
+    pages = meminfo("MemAvailable") * 62 // 100 // PAGE if options.all else 64 << 20 >> 12
     memory = anonymous(pages)
     for page in range(pages):
         memory[page * PAGE : (page + 1) * PAGE] = expected(page)
@@ -69,13 +67,13 @@ def main() -> None:
     empty_swap_cache()
     again = [page for page in range(pages) if options.all or page % BATCH >= OUT]
     intact = all(good(memory, page) for page in again)
-    if options.left is not None:
+    if not options.all:
         Path("/sys/module/zswap/parameters/enabled").write_text("Y")
-        hog = fill_memory(options.left << 20)
+        hog = fill_memory(meminfo("MemTotal") // 28)
     name, _, _, used, _ = Path("/proc/swaps").read_text().splitlines()[1].split()
     found = {"used": int(used) * 1024, "available": meminfo("MemAvailable"), "total": meminfo("MemTotal")}
     code = subprocess.run(["swapoff", name]).returncode
-    if options.left is not None:
+    if not options.all:
         hog.close()
     intact = intact and all(good(memory, page) for page in range(pages))
     json.dump(found | {"pages": pages, "code": code, "intact": intact}, sys.stdout)

@@ -22,7 +22,7 @@ def leave(boot_guest: Boot, kernel: str, options: str) -> dict[str, Any]:
     """What the program saw; swapoff has worked, and nothing is lost or left."""
     result = boot_guest(
         LEAVE.format(root=paths.repo_root(), program=PROGRAM, options=options),
-        kernel=kernel, flavour="release", mem_bytes=192 * MIB, swap="file:320M", mode="always", zswap=False,
+        kernel=kernel, flavour="release", mem_bytes=192 * MIB, swap="file:1G", mode="always", zswap=False,
     )  # fmt: skip
     assert number(result, "code") == 0, result.files["err"]
     seen: dict[str, Any] = answer(result, "out.json")
@@ -34,12 +34,12 @@ def leave(boot_guest: Boot, kernel: str, options: str) -> dict[str, Any]:
 @pytest.mark.parametrize("kernel", ["vswap", "mainline"])
 def test_all_of_it_is_in_memory(boot_guest: Boot, kernel: str) -> None:
     """More than could be moved: reading it again has used memory up, and the device is the only one."""
-    seen = leave(boot_guest, kernel, "--mib 110 --all")
+    seen = leave(boot_guest, kernel, "--all")
     assert seen["used"] > 0.95 * seen["pages"] * 4096 and seen["used"] > 1.2 * seen["available"], seen
 
 
 def test_few_of_a_batch_are_not(boot_guest: Boot) -> None:
     """One of these few does not compress and has to stay, while memory is short."""
-    seen = leave(boot_guest, "vswap", "--mib 64 --left 7")
+    seen = leave(boot_guest, "vswap", "")
     assert seen["used"] > 0.95 * seen["pages"] * 4096, seen
     assert seen["total"] / 64 < seen["available"] < seen["total"] / 16, seen
