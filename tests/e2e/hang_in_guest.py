@@ -293,19 +293,24 @@ def write_back(device_hangs_for: float) -> None:
             time.sleep(0.05)
 
 
-def reader(device: str, seconds: float) -> object:
-    """See above."""
-    pages = 6000
+def data_in_zswap(pages: int) -> Data:
+    """Of the group "reader", all of it; zswap's shrinker is not on yet."""
     stay_in_memory()
     join_group("reader")
     data = Data(pages)
     join_group("")
-    # Everything to zswap; its shrinker is not on yet.
     for _ in range(10):
         try:
             (CGROUP / "reader/memory.reclaim").write_text("64M")
         except OSError:
             time.sleep(0.1)
+    return data
+
+
+def reader(device: str, seconds: float) -> object:
+    """See above."""
+    pages = 6000
+    data = data_in_zswap(pages)
     zswap = vmstat("nr_writeback", "zswpwb", "zswpout", "pswpout")
     suspend(device, True)
     start = time.monotonic()
@@ -342,16 +347,7 @@ def swap_used(device: str) -> int:
 
 def other(device: str, seconds: float) -> object:
     """See above."""
-    pages = 6000
-    stay_in_memory()
-    join_group("reader")
-    data = Data(pages)
-    join_group("")
-    for _ in range(10):
-        try:
-            (CGROUP / "reader/memory.reclaim").write_text("64M")
-        except OSError:
-            time.sleep(0.1)
+    data = data_in_zswap(6000)
     suspend(device, True)
     Path("/sys/module/zswap/parameters/shrinker_enabled").write_text("Y")
     for _ in range(100):

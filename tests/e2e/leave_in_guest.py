@@ -14,16 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.e2e.swapped_pages import PAGE, anonymous, content, page_out
+from tests.e2e.swapped_pages import PAGE, anonymous, content, meminfo, page_out
 
 BATCH = 128  # VSWAP_EVACUATE_BATCH
 OUT = 5  # of these, that are not read again
-
-
-def meminfo(name: str) -> int:
-    """Bytes, by /proc/meminfo."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
 
 
 def empty_swap_cache() -> None:

@@ -15,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 
-from tests.e2e.swapped_pages import MADV_PAGEOUT, PAGE, address, anonymous, fill, holds
+from tests.e2e.swapped_pages import MADV_PAGEOUT, PAGE, address, anonymous, fill, holds, meminfo
 
 MODE = Path("/sys/kernel/mm/vswap/mode")
 
@@ -28,8 +28,7 @@ def device() -> tuple[str, int, int]:
 
 def swap_free() -> int:
     """Free slots of all devices, by /proc/meminfo."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 // PAGE for line in lines if line.startswith("SwapFree:"))
+    return meminfo("SwapFree") // PAGE
 
 
 def out(memory: mmap.mmap, pages: range, cpu: int) -> int:

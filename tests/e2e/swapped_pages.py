@@ -6,9 +6,16 @@ import mmap
 import os
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 PAGE = mmap.PAGESIZE
 MADV_PAGEOUT = 21
+
+
+def meminfo(name: str) -> int:
+    """Bytes, by /proc/meminfo."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
 
 
 def content(number: int) -> bytes:
