@@ -292,9 +292,9 @@ void __vswap_zswap_erase(struct folio *folio)
  * vswap_adopt - have the slots of a folio charged to the group that it is in
  * @folio: the folio, just read, locked, in the swap cache at virtual slots
  *
- * They were allocated for a group that is gone, and cannot be freed as long as
- * another page table has them. What a device has is not the new group's: it is
- * dropped. Data that is being written stays what it is.
+ * They were allocated for a group that is gone, and may be kept for long. What a
+ * device has is not the new group's: it is dropped. Data that is being written
+ * stays what it is.
  */
 void vswap_adopt(struct folio *folio)
 {

@@ -30,6 +30,9 @@
 /* The most pages of data that are freed together. */
 #define VSWAP_FREE_MAX	SWAP_CLUSTER_MAX
 
+/* The longest that somebody else's compaction of a pool is waited for. */
+#define VSWAP_COMPACT_WAIT	HZ
+
 /* Indexed as in backing words. A pool stays as long as it has data. */
 static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
 static DEFINE_MUTEX(vswap_pools_lock);
@@ -77,17 +80,52 @@ void vswap_remove_pool(struct zswap_pool *pool)
 	mutex_unlock(&vswap_pools_lock);
 }
 
-/* Return: pages freed. */
-VISIBLE_IF_KUNIT unsigned long vswap_fill_holes(void)
+VISIBLE_IF_KUNIT bool vswap_try_compact(struct zs_pool *pool, unsigned long *freed)
 {
-	unsigned long freed = 0;
+	KUNIT_STATIC_STUB_REDIRECT(vswap_try_compact, pool, freed);
+	return zs_try_compact(pool, freed);
+}
+
+static unsigned long vswap_nr_compacted(struct zs_pool *pool)
+{
+	struct zs_pool_stats stats;
+
+	zs_pool_stats(pool, &stats);
+	return atomic_long_read(&stats.pages_compacted);
+}
+
+/* See vswap_fill_holes(), for one pool. */
+VISIBLE_IF_KUNIT bool vswap_fill_pool(struct zs_pool *pool, unsigned long *freed)
+{
+	unsigned long before = vswap_nr_compacted(pool), pages;
+	unsigned long end = jiffies + VSWAP_COMPACT_WAIT;
+	bool done;
+
+	/*
+	 * Its shrinker may be at it. What that frees counts, but holes may have
+	 * come behind it.
+	 */
+	while (!(done = vswap_try_compact(pool, &pages)) && time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	*freed += vswap_nr_compacted(pool) - before;
+	return done;
+}
+
+/*
+ * Add the pages that were freed to *@freed.
+ *
+ * Return: false if there may be holes: somebody else compacts a pool, for long.
+ */
+VISIBLE_IF_KUNIT bool vswap_fill_holes(unsigned long *freed)
+{
+	bool done = true;
 	unsigned int i;
 
-	KUNIT_STATIC_STUB_REDIRECT(vswap_fill_holes);
+	KUNIT_STATIC_STUB_REDIRECT(vswap_fill_holes, freed);
 	for (i = 0; i < VSWAP_NR_POOLS; i++)
 		if (vswap_pools[i])
-			freed += zs_compact(vswap_pools[i]->zs_pool);
-	return freed;
+			done &= vswap_fill_pool(vswap_pools[i]->zs_pool, freed);
+	return done;
 }
 
 /*
@@ -97,14 +135,15 @@ VISIBLE_IF_KUNIT unsigned long vswap_fill_holes(void)
  */
 VISIBLE_IF_KUNIT void vswap_compact_pools(void)
 {
-	unsigned long pages = zswap_total_pages(), freed;
+	unsigned long pages = zswap_total_pages(), freed = 0;
+	bool done;
 
 	/* It keeps the pools from being destroyed. */
 	mutex_lock(&vswap_pools_lock);
 	if (time_after_eq(jiffies, vswap_dense_until)) {
-		freed = vswap_fill_holes();
+		done = vswap_fill_holes(&freed);
 		WRITE_ONCE(vswap_pages_compacted, vswap_pages_compacted + freed);
-		if (freed <= pages / 256)
+		if (done && freed <= pages / 256)
 			WRITE_ONCE(vswap_dense_until, jiffies + HZ / 10);
 	}
 	mutex_unlock(&vswap_pools_lock);

@@ -39,7 +39,10 @@ err_io:
 err_space:
 	vswap_space_destroy();
 err:
-	pr_err("not available: %pe\n", ERR_PTR(err));
+	if (err == -ENODEV)
+		pr_info("off, as vswap.max_gb is 0\n");
+	else
+		pr_err("not available: %pe\n", ERR_PTR(err));
 	return err;
 }
 

@@ -224,12 +224,12 @@ static struct vm_struct * __init vswap_reserve_area(void)
  * vswap_space_init - reserve the addresses of the array of clusters
  * @grow_work: what vswap_kick_grow() has run
  *
- * Return: 0, -EINVAL if there is to be no space, or -ENOMEM.
+ * Return: 0, -ENODEV if there is to be no space, or -ENOMEM.
  */
 int __init vswap_space_init(work_func_t grow_work)
 {
 	if (!vswap_max_gb)
-		return -EINVAL;
+		return -ENODEV;
 	vswap_space.wq = alloc_workqueue("vswap", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	INIT_WORK(&vswap_space.grow_work, grow_work);
 	vswap_space.area = vswap_reserve_area();

@@ -141,29 +141,33 @@ bool __vswap_read_failed(struct folio *folio)
 	return failed;
 }
 
-/* See vswap_swapped_in(). */
-void __vswap_swapped_in(struct folio *folio)
+static bool vswap_has_kept(struct folio *folio)
 {
 	unsigned int i;
 
-	for (i = 0; i < folio_nr_pages(folio); i++) {
-		if (vswap_backing_tag(vswap_word(folio, i)) == VSWAP_ZSWAP) {
-			vswap_take_over(folio);
-			return;
-		}
-	}
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (vswap_backing_tag(vswap_word(folio, i)) == VSWAP_ZSWAP)
+			return true;
+	return false;
+}
+
+/* See vswap_swapped_in(). */
+void __vswap_swapped_in(struct folio *folio)
+{
+	if (folio_test_large(folio) && !folio_test_anon(folio) && vswap_has_kept(folio))
+		vswap_take_over(folio);
+	if (!vswap_memcg_owns(folio))
+		vswap_adopt(folio);
 }
 
 /**
  * vswap_frees_early - are the slots of a folio not worth keeping?
  * @folio: the folio, just read, locked, in the swap cache at virtual slots
  *
- * A virtual slot costs little, but saves allocating another. Not kept are:
- * copies on a device that is synchronous, as on mainline; large folios that no
+ * A virtual slot costs little, but saves allocating another. Not kept are
+ * copies on a device that is synchronous, as on mainline, and large folios that no
  * device has a copy of, because those that are partly unmapped are not split
- * while they have slots; and what was a group's that is gone, because what backs
- * the slots is charged to those that they were allocated for. If another page
- * table keeps these, they are the folio's group's from now on.
+ * while they have slots.
  *
  * Return: true if they are to be freed when the folio is mapped.
  */
@@ -171,9 +175,5 @@ bool vswap_frees_early(struct folio *folio)
 {
 	unsigned long flags = vswap_storage_flags(folio);
 
-	if (!vswap_memcg_owns(folio)) {
-		vswap_adopt(folio);
-		return true;
-	}
 	return flags & SWP_SYNCHRONOUS_IO || (!flags && folio_test_large(folio));
 }

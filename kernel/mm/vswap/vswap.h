@@ -537,12 +537,12 @@ static inline bool vswap_drop_unread(struct folio *folio)
 
 /*
  * @folio, which is locked, is about to be mapped. A large one has kept its
- * compressed data until now: it might have turned out not to fit.
+ * compressed data until now: it might have turned out not to fit. And what was a
+ * group's that is gone is charged to the one that reads it from now on.
  */
 static inline void vswap_swapped_in(struct folio *folio)
 {
-	if (folio_in_vswap(folio) && folio_test_large(folio) &&
-	    !folio_test_anon(folio))
+	if (folio_in_vswap(folio))
 		__vswap_swapped_in(folio);
 }
 

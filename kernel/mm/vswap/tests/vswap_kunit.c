@@ -27,6 +27,7 @@
 #include <linux/shmem_fs.h>
 #include <linux/swap_ops.h>
 #include <linux/sysfs.h>
+#include <linux/zsmalloc.h>
 #include <trace/events/kmem.h>
 
 #include "../../internal.h"
@@ -671,14 +672,15 @@ enum { MANY_PAGES = 1000 };
 static DECLARE_COMPLETION(compacting);
 
 /* Only the first pass finds holes, and takes its time. */
-static unsigned long fill_holes_once(void)
+static bool fill_holes_once(unsigned long *freed)
 {
 	if (completion_done(&compacting))
-		return 0;
+		return true;
 	complete_all(&compacting);
 	/* The notifier must have begun to wait, on a slow machine, too. */
 	msleep(1000);
-	return MANY_PAGES;
+	*freed += MANY_PAGES;
+	return true;
 }
 
 static int compact(void *test)
@@ -709,6 +711,94 @@ static void oom_waits_for_compaction(struct kunit *test)
 	vswap_oom(NULL, 0, &freed);
 	KUNIT_EXPECT_EQ(test, freed, MANY_PAGES);
 	kthread_stop(task);
+}
+
+static unsigned int passes_of_others;
+
+/* The first pass meets somebody else's, the second frees much. */
+static bool fill_holes_later(unsigned long *freed)
+{
+	if (passes_of_others) {
+		passes_of_others--;
+		return false;
+	}
+	*freed += MANY_PAGES;
+	return true;
+}
+
+/* Nothing was freed, but nobody knows yet that there is nothing to gain. */
+static void holes_are_looked_for_again(struct kunit *test)
+{
+	unsigned long freed = 0;
+
+	/* The passes of cases before have found nothing. */
+	msleep(200);
+	passes_of_others = 1;
+	kunit_activate_static_stub(test, vswap_fill_holes, fill_holes_later);
+	vswap_oom(NULL, 0, &freed);
+	KUNIT_EXPECT_EQ(test, freed, 0);
+	vswap_oom(NULL, 0, &freed);
+	KUNIT_EXPECT_EQ(test, freed, MANY_PAGES);
+}
+
+static unsigned long freed_by_others;
+
+/* A pool's shrinker is at it, and gets done in the end. */
+static bool compacted_by_others(struct zs_pool *pool, unsigned long *freed)
+{
+	if (!passes_of_others)
+		return zs_try_compact(pool, freed);
+	if (!--passes_of_others)
+		freed_by_others = zs_compact(pool);
+	return false;
+}
+
+static bool compacted_for_ever(struct zs_pool *pool, unsigned long *freed)
+{
+	return false;
+}
+
+static void destroy_pool(void *pool)
+{
+	zs_destroy_pool(pool);
+}
+
+enum { OBJECT_SIZE = 512, NR_OBJECTS = 512, OBJECTS_LEFT = 8 };
+
+static void shrinker_of_a_pool_is_waited_for(struct kunit *test)
+{
+	unsigned long freed = 0, start, *handles;
+	struct zs_pool *pool;
+	int i;
+
+	handles = kunit_kcalloc(test, NR_OBJECTS, sizeof(*handles), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, handles);
+	pool = zs_create_pool("vswap-kunit");
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, destroy_pool, pool), 0);
+
+	/* Each page keeps few objects. */
+	for (i = 0; i < NR_OBJECTS; i++)
+		handles[i] = zs_malloc(pool, OBJECT_SIZE, GFP_KERNEL, NUMA_NO_NODE);
+	for (i = 0; i < NR_OBJECTS; i++)
+		if (i % (NR_OBJECTS / OBJECTS_LEFT))
+			zs_free(pool, handles[i]);
+
+	passes_of_others = 3;
+	freed_by_others = 0;
+	kunit_activate_static_stub(test, vswap_try_compact, compacted_by_others);
+	KUNIT_EXPECT_TRUE(test, vswap_fill_pool(pool, &freed));
+	KUNIT_EXPECT_GT(test, freed_by_others, 0);
+	KUNIT_EXPECT_EQ(test, freed, freed_by_others);
+
+	start = jiffies;
+	kunit_activate_static_stub(test, vswap_try_compact, compacted_for_ever);
+	KUNIT_EXPECT_FALSE(test, vswap_fill_pool(pool, &freed));
+	KUNIT_EXPECT_EQ(test, freed, freed_by_others);
+	KUNIT_EXPECT_GE(test, jiffies - start, HZ);
+
+	for (i = 0; i < NR_OBJECTS; i += NR_OBJECTS / OBJECTS_LEFT)
+		zs_free(pool, handles[i]);
 }
 
 /* Shared memory */
@@ -2042,6 +2132,8 @@ static struct kunit_case vswap_cases[] = {
 	KUNIT_CASE(refused_page_is_mlocked),
 	KUNIT_CASE(oom_is_put_off_rarely),
 	KUNIT_CASE(oom_waits_for_compaction),
+	KUNIT_CASE(holes_are_looked_for_again),
+	KUNIT_CASE(shrinker_of_a_pool_is_waited_for),
 	KUNIT_CASE(shmem_folio_of_former_entries),
 	KUNIT_CASE(table_failures),
 	KUNIT_CASE(lend_tables),
