@@ -170,6 +170,55 @@ def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(
     assert parent == 0 and group > 16 * 1024
 
 
+# Nothing takes the pages of p/c, which keep their slots; it goes, and they are read, but not written, in q.
+REFUSED_THEN_GONE = """
+cat > /run/refused.py <<'EOF'
+import ctypes, mmap, os, sys, time
+sys.path.insert(0, "{here}")
+from swapped_pages import PAGE, anonymous, enter, lock, page_out
+PAGES, CG = 512, os.environ["CG"]
+def refused(): return int(open("/sys/kernel/mm/vswap/refused").read())
+def gone(): return "nr_dying_subsys_memory 0" in open(CG + "/cgroup.stat").read().split("\\n")
+assert ctypes.CDLL(None).mlockall(7) == 0
+memory = anonymous(PAGES)
+lock(memory, range(PAGES), "munlock")
+enter("p/c")
+data = os.urandom(PAGES * PAGE)
+memory[:] = data
+page_out(memory, PAGES * PAGE)
+enter("q")
+before = refused()
+os.rmdir(CG + "/p/c")
+# It takes a while. Pages that are read before belong to p/c: they are freed.
+for early in range(PAGES):
+    left = refused()
+    assert memory[early * PAGE] == data[early * PAGE]
+    if refused() < left:
+        break
+    memory.madvise(mmap.MADV_DONTNEED, early * PAGE, PAGE)
+    time.sleep(0.1)
+assert memory[early * PAGE:] == data[early * PAGE:] and PAGES - early > 100
+for _ in range(300):
+    if gone():
+        break
+    time.sleep(0.1)
+print(before, refused(), int(gone()))
+EOF
+group p; echo +memory > $CG/p/cgroup.subtree_control; mkdir $CG/p/c; group q
+CG=$CG python3 /run/refused.py > $RESULTS/refused; echo $? > $RESULTS/code
+verify > $RESULTS/verify
+"""
+
+
+def test_refused_pages_do_not_keep_a_group_that_is_gone(boot_guest: Boot) -> None:
+    """What is known of them was the old group's: it would stay for as long as they are only read."""
+    result = boot_guest(REFUSED_THEN_GONE.format(here=Path(__file__).parent), mode="auto")
+    assert number(result, "code") == 0, result.output
+    assert number(result, "verify") == 0
+    before, after, gone = map(int, result.files["refused"].split())
+    assert before > 400 and after == 0 and gone
+
+
 # Groups go while others share what they had swapped out: it is read, written, reclaimed and taken off the device.
 SHARED_RACE = """
 cat > /run/race.py <<'EOF'

@@ -292,22 +292,21 @@ void __vswap_zswap_erase(struct folio *folio)
  * vswap_adopt - have the slots of a folio charged to the group that it is in
  * @folio: the folio, just read, locked, in the swap cache at virtual slots
  *
- * They were allocated for a group that is gone, and may be kept for long. What a
- * device has is not the new group's: it is dropped. Data that is being written
- * stays what it is.
+ * They were allocated for a group that is gone, and may be kept for long. What is
+ * stored or known of them is not the new group's: it is dropped, and @folio has
+ * the only copy. Data that is being written stays what it is.
  */
 void vswap_adopt(struct folio *folio)
 {
 	unsigned int off = swp_cluster_offset(folio->swap), zero;
 	struct swap_cluster_info *ci;
 
-	if (folio_test_writeback(folio) ||
-	    vswap_tags(folio) & ~(BIT(VSWAP_NONE) | BIT(VSWAP_SLOT)))
+	if (folio_test_writeback(folio))
 		return;
 
 	folio_mark_dirty(folio);
 	ci = swap_cluster_get_and_lock(folio);
-	vswap_release_folio(ci, folio, BIT(VSWAP_SLOT), VSWAP_IN_MEMORY);
+	vswap_release_folio(ci, folio, VSWAP_ALL_TAGS, VSWAP_IN_MEMORY);
 	zero = vswap_nr_zero(ci, off, folio_nr_pages(folio));
 	if (zero)
 		vswap_count_zero(ci, off, -(long)zero);

@@ -38,6 +38,8 @@ static struct zswap_pool *vswap_pools[VSWAP_NR_POOLS];
 static DEFINE_MUTEX(vswap_pools_lock);
 /* No compaction before this time: the last pass freed little. */
 static unsigned long vswap_dense_until = INITIAL_JIFFIES;
+/* No compaction in the background before this time: somebody is at it. */
+static unsigned long vswap_others_until = INITIAL_JIFFIES;
 /* Pages that compaction has freed, since boot. Changed under vswap_pools_lock. */
 static unsigned long vswap_pages_compacted;
 
@@ -80,10 +82,10 @@ void vswap_remove_pool(struct zswap_pool *pool)
 	mutex_unlock(&vswap_pools_lock);
 }
 
-VISIBLE_IF_KUNIT bool vswap_try_compact(struct zs_pool *pool, unsigned long *freed)
+VISIBLE_IF_KUNIT bool vswap_try_compact(struct zs_pool *pool)
 {
-	KUNIT_STATIC_STUB_REDIRECT(vswap_try_compact, pool, freed);
-	return zs_try_compact(pool, freed);
+	KUNIT_STATIC_STUB_REDIRECT(vswap_try_compact, pool);
+	return zs_compact(pool) != ZS_COMPACT_BUSY;
 }
 
 static unsigned long vswap_nr_compacted(struct zs_pool *pool)
@@ -95,36 +97,38 @@ static unsigned long vswap_nr_compacted(struct zs_pool *pool)
 }
 
 /* See vswap_fill_holes(), for one pool. */
-VISIBLE_IF_KUNIT bool vswap_fill_pool(struct zs_pool *pool, unsigned long *freed)
+VISIBLE_IF_KUNIT bool vswap_fill_pool(struct zs_pool *pool, bool wait,
+				      unsigned long *freed)
 {
-	unsigned long before = vswap_nr_compacted(pool), pages;
-	unsigned long end = jiffies + VSWAP_COMPACT_WAIT;
+	unsigned long end = jiffies + (wait ? VSWAP_COMPACT_WAIT : 0);
+	unsigned long before = vswap_nr_compacted(pool);
 	bool done;
 
 	/*
 	 * Its shrinker may be at it. What that frees counts, but holes may have
 	 * come behind it.
 	 */
-	while (!(done = vswap_try_compact(pool, &pages)) && time_before(jiffies, end))
+	while (!(done = vswap_try_compact(pool)) && time_before(jiffies, end))
 		schedule_timeout_uninterruptible(1);
 	*freed += vswap_nr_compacted(pool) - before;
 	return done;
 }
 
 /*
- * Add the pages that were freed to *@freed.
+ * Add the pages that were freed to *@freed. If somebody else compacts a pool,
+ * @wait for it, up to a second.
  *
- * Return: false if there may be holes: somebody else compacts a pool, for long.
+ * Return: false if there may be holes: somebody is still at it.
  */
-VISIBLE_IF_KUNIT bool vswap_fill_holes(unsigned long *freed)
+VISIBLE_IF_KUNIT bool vswap_fill_holes(bool wait, unsigned long *freed)
 {
 	bool done = true;
 	unsigned int i;
 
-	KUNIT_STATIC_STUB_REDIRECT(vswap_fill_holes, freed);
+	KUNIT_STATIC_STUB_REDIRECT(vswap_fill_holes, wait, freed);
 	for (i = 0; i < VSWAP_NR_POOLS; i++)
 		if (vswap_pools[i])
-			done &= vswap_fill_pool(vswap_pools[i]->zs_pool, freed);
+			done &= vswap_fill_pool(vswap_pools[i]->zs_pool, wait, freed);
 	return done;
 }
 
@@ -132,21 +136,27 @@ VISIBLE_IF_KUNIT bool vswap_fill_holes(unsigned long *freed)
  * Fill holes in the pages of all pools. After a pass that gained little there is
  * none for a tenth of a second: its cost grows with the number of holes, but
  * readers block while a size class is scanned.
+ *
+ * Return: false if somebody else is at it; after @wait, for long.
  */
-VISIBLE_IF_KUNIT void vswap_compact_pools(void)
+VISIBLE_IF_KUNIT bool vswap_compact_pools(bool wait)
 {
 	unsigned long pages = zswap_total_pages(), freed = 0;
-	bool done;
+	bool done = true;
 
 	/* It keeps the pools from being destroyed. */
-	mutex_lock(&vswap_pools_lock);
+	if (wait)
+		mutex_lock(&vswap_pools_lock);
+	else if (!mutex_trylock(&vswap_pools_lock))
+		return false;
 	if (time_after_eq(jiffies, vswap_dense_until)) {
-		done = vswap_fill_holes(&freed);
+		done = vswap_fill_holes(wait, &freed);
 		WRITE_ONCE(vswap_pages_compacted, vswap_pages_compacted + freed);
 		if (done && freed <= pages / 256)
 			WRITE_ONCE(vswap_dense_until, jiffies + HZ / 10);
 	}
 	mutex_unlock(&vswap_pools_lock);
+	return done;
 }
 
 /* See vswap_compact(). */
@@ -155,14 +165,16 @@ bool __vswap_compact(unsigned long target)
 	bool above = zswap_total_pages() > target;
 
 	if (above)
-		vswap_compact_pools();
+		vswap_compact_pools(true);
 	/* At the target, which may be the limit, a page does not fit: write some back. */
 	return !total_swap_pages || (above && zswap_total_pages() <= target);
 }
 
+/* It must not wait: the workqueue's rescuer may have to land flights as well. */
 static void vswap_compact_work_fn(struct work_struct *work)
 {
-	vswap_compact_pools();
+	if (!vswap_compact_pools(false))
+		WRITE_ONCE(vswap_others_until, jiffies + HZ / 10);
 }
 
 static DECLARE_WORK(vswap_compact_work, vswap_compact_work_fn);
@@ -174,7 +186,8 @@ static DECLARE_WORK(vswap_compact_work, vswap_compact_work_fn);
  */
 void vswap_kick_compact(void)
 {
-	if (time_after_eq(jiffies, READ_ONCE(vswap_dense_until)))
+	if (time_after_eq(jiffies, READ_ONCE(vswap_dense_until)) &&
+	    time_after_eq(jiffies, READ_ONCE(vswap_others_until)))
 		queue_work(vswap_space.wq, &vswap_compact_work);
 }
 
@@ -204,7 +217,7 @@ VISIBLE_IF_KUNIT int vswap_oom(struct notifier_block *nb, unsigned long unused,
 	if (vswap_never_used())
 		return NOTIFY_OK;
 	/* It may wait for a pass that leaves nothing to gain: what that freed counts. */
-	vswap_compact_pools();
+	vswap_compact_pools(true);
 	pages = READ_ONCE(vswap_pages_compacted) - pages;
 	if (vswap_spares_process(pages, zswap_total_pages()))
 		*(unsigned long *)freed += pages;

@@ -553,10 +553,10 @@ struct zs_pool;
 
 void vswap_pass_on(struct swap_io_ctx *ctx, swp_entry_t entry, int rw);
 bool vswap_may_alloc(int piece, gfp_t gfp);
-bool vswap_try_compact(struct zs_pool *pool, unsigned long *freed);
-bool vswap_fill_pool(struct zs_pool *pool, unsigned long *freed);
-bool vswap_fill_holes(unsigned long *freed);
-void vswap_compact_pools(void);
+bool vswap_try_compact(struct zs_pool *pool);
+bool vswap_fill_pool(struct zs_pool *pool, bool wait, unsigned long *freed);
+bool vswap_fill_holes(bool wait, unsigned long *freed);
+bool vswap_compact_pools(bool wait);
 bool vswap_spares_process(unsigned long pages, unsigned long total);
 int vswap_oom(struct notifier_block *nb, unsigned long unused, void *freed);
 bool vswap_wanted(struct folio *folio);

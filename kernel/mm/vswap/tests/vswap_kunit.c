@@ -672,7 +672,7 @@ enum { MANY_PAGES = 1000 };
 static DECLARE_COMPLETION(compacting);
 
 /* Only the first pass finds holes, and takes its time. */
-static bool fill_holes_once(unsigned long *freed)
+static bool fill_holes_once(bool wait, unsigned long *freed)
 {
 	if (completion_done(&compacting))
 		return true;
@@ -687,7 +687,7 @@ static int compact(void *test)
 {
 	/* The stub is for the tasks of this test. */
 	current->kunit_test = test;
-	vswap_compact_pools();
+	vswap_compact_pools(true);
 	current->kunit_test = NULL;
 	while (!kthread_should_stop())
 		msleep(1);
@@ -715,8 +715,8 @@ static void oom_waits_for_compaction(struct kunit *test)
 
 static unsigned int passes_of_others;
 
-/* The first pass meets somebody else's, the second frees much. */
-static bool fill_holes_later(unsigned long *freed)
+/* Passes meet somebody else's, and then one frees much. */
+static bool fill_holes_later(bool wait, unsigned long *freed)
 {
 	if (passes_of_others) {
 		passes_of_others--;
@@ -733,8 +733,9 @@ static void holes_are_looked_for_again(struct kunit *test)
 
 	/* The passes of cases before have found nothing. */
 	msleep(200);
-	passes_of_others = 1;
+	passes_of_others = 2;
 	kunit_activate_static_stub(test, vswap_fill_holes, fill_holes_later);
+	KUNIT_EXPECT_FALSE(test, vswap_compact_pools(false));
 	vswap_oom(NULL, 0, &freed);
 	KUNIT_EXPECT_EQ(test, freed, 0);
 	vswap_oom(NULL, 0, &freed);
@@ -744,16 +745,16 @@ static void holes_are_looked_for_again(struct kunit *test)
 static unsigned long freed_by_others;
 
 /* A pool's shrinker is at it, and gets done in the end. */
-static bool compacted_by_others(struct zs_pool *pool, unsigned long *freed)
+static bool compacted_by_others(struct zs_pool *pool)
 {
 	if (!passes_of_others)
-		return zs_try_compact(pool, freed);
+		return zs_compact(pool) != ZS_COMPACT_BUSY;
 	if (!--passes_of_others)
 		freed_by_others = zs_compact(pool);
 	return false;
 }
 
-static bool compacted_for_ever(struct zs_pool *pool, unsigned long *freed)
+static bool compacted_for_ever(struct zs_pool *pool)
 {
 	return false;
 }
@@ -779,21 +780,23 @@ static void shrinker_of_a_pool_is_waited_for(struct kunit *test)
 
 	/* Each page keeps few objects. */
 	for (i = 0; i < NR_OBJECTS; i++)
-		handles[i] = zs_malloc(pool, OBJECT_SIZE, GFP_KERNEL, NUMA_NO_NODE);
+		handles[i] = zs_malloc(pool, OBJECT_SIZE, GFP_KERNEL | __GFP_NOFAIL,
+				       NUMA_NO_NODE);
 	for (i = 0; i < NR_OBJECTS; i++)
 		if (i % (NR_OBJECTS / OBJECTS_LEFT))
 			zs_free(pool, handles[i]);
 
-	passes_of_others = 3;
+	passes_of_others = 1;
 	freed_by_others = 0;
 	kunit_activate_static_stub(test, vswap_try_compact, compacted_by_others);
-	KUNIT_EXPECT_TRUE(test, vswap_fill_pool(pool, &freed));
+	KUNIT_EXPECT_TRUE(test, vswap_fill_pool(pool, true, &freed));
 	KUNIT_EXPECT_GT(test, freed_by_others, 0);
 	KUNIT_EXPECT_EQ(test, freed, freed_by_others);
 
-	start = jiffies;
 	kunit_activate_static_stub(test, vswap_try_compact, compacted_for_ever);
-	KUNIT_EXPECT_FALSE(test, vswap_fill_pool(pool, &freed));
+	KUNIT_EXPECT_FALSE(test, vswap_fill_pool(pool, false, &freed));
+	start = jiffies;
+	KUNIT_EXPECT_FALSE(test, vswap_fill_pool(pool, true, &freed));
 	KUNIT_EXPECT_EQ(test, freed, freed_by_others);
 	KUNIT_EXPECT_GE(test, jiffies - start, HZ);
 
