@@ -11,7 +11,7 @@ NOW = "now() { read up _ < /proc/uptime; echo $up; }\n"
 
 @pytest.mark.kernel("vswap", "um", "debug")
 def test_no_virtual_space(boot_guest: Boot) -> None:
-    """vswap.max_gb=0: the machine says so and is one without virtual swap, whatever is asked of it. It is no error."""
+    """vswap.max_gb=0: the machine says so, not as an error, and has no virtual swap, whatever is asked of it."""
     result = boot_guest(
         """
 dmesg -r | grep -c '<6>.*vswap: off' > $RESULTS/said
