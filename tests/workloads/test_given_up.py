@@ -26,5 +26,5 @@ def test_a_page_that_goes_while_it_is_checked(run: Program, tmp_path: Path) -> N
         cwd=paths.workloads_dir(),
         check=True,
     )
-    ran = run(program, "500")
+    ran = run(program, "5000")
     assert ran.code == 0, ran.out + ran.err
