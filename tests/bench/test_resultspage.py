@@ -111,7 +111,7 @@ def test_every_committed_report_is_declared() -> None:
 
 
 def test_every_suite_is_reported_with_readahead_and_without() -> None:
-    """But those that were not run yet; isolation has a report of its own."""
+    """But those that were not run with both yet; isolation has a report of its own."""
     seen: dict[str, set[int]] = {}
     for report in resultspage.load(paths.repo_root()).reports:
         for row in report.rows:

@@ -15,7 +15,6 @@ other: the same data is written back to two devices of one priority, until both 
 one named, hangs, with all requests of writeback, while the other one is removed.
 """
 
-import ctypes
 import fcntl
 import hashlib
 import json
@@ -29,30 +28,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PAGE = 4096
+from tests.e2e.swapped_pages import PAGE, stay_in_memory, swappable
+
 CGROUP = Path("/sys/fs/cgroup")
 DM_DEV_SUSPEND = 0xC138FD06
 SUSPEND, SKIP_LOCKFS, NOFLUSH = 1 << 1, 1 << 10, 1 << 11
-MCL_ALL_ON_FAULT = 1 | 2 | 4  # MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT
 WARM_UP = 6.0  # seconds, until rates are steady
 BEFORE = 5.0  # seconds that are "usual"
 CHUNK = 256 << 10
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def stay_in_memory() -> None:
-    """Nothing of this process is swapped: what measures must not wait."""
-    if _libc.mlockall(MCL_ALL_ON_FAULT):
-        raise OSError(ctypes.get_errno(), "mlockall")
-
-
-def swappable(pages: int) -> mmap.mmap:
-    """Memory that is swapped all the same."""
-    region = mmap.mmap(-1, pages * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(region))
-    if _libc.munlock(ctypes.c_void_p(start), ctypes.c_size_t(len(region))):
-        raise OSError(ctypes.get_errno(), "munlock")
-    return region
 
 
 def content(page: int, version: int) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 PAGE = mmap.PAGESIZE
 MADV_PAGEOUT = 21
+MCL_ALL_ON_FAULT = 1 | 2 | 4  # MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT
 
 
 def meminfo(name: str) -> int:
@@ -55,6 +56,20 @@ def lock(memory: mmap.mmap, pages: range, call: str = "mlock") -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if getattr(libc, call)(address(memory, pages.start), ctypes.c_size_t(len(pages) * PAGE)):
         raise OSError(ctypes.get_errno(), call)
+
+
+def stay_in_memory() -> None:
+    """Nothing of this process is swapped from now on, but what swappable() gives."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mlockall(MCL_ALL_ON_FAULT):
+        raise OSError(ctypes.get_errno(), "mlockall")
+
+
+def swappable(pages: int) -> mmap.mmap:
+    """anonymous() that is swapped all the same."""
+    memory = anonymous(pages)
+    lock(memory, range(pages), "munlock")
+    return memory
 
 
 def page_out(memory: mmap.mmap, size: int) -> None:

@@ -105,15 +105,13 @@ echo $before $(grep ^memory /proc/cgroups | cut -f3) > $RESULTS/groups
 # The pages are written in p/c, which goes; they are read, but not written, in q, and swapped out from there.
 OWNER_GOES = """
 cat > /run/owner.py <<'EOF'
-import ctypes, os, sys, time
+import os, sys, time
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, anonymous, content, enter, fill, holds, lock, page_out
+from swapped_pages import PAGE, content, enter, fill, holds, page_out, stay_in_memory, swappable
 PAGES, CG = 1024, os.environ["CG"]
 def charged(group): return int(open(f"{{CG}}/{{group}}/memory.{what}.current").read())
-# MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT: p/c has no other page of the program that could stay swapped out.
-assert ctypes.CDLL(None).mlockall(7) == 0
-memory = anonymous(PAGES)
-lock(memory, range(PAGES), "munlock")
+stay_in_memory()  # p/c has no other page of the program that could stay swapped out
+memory = swappable(PAGES)
 enter("p/c")
 fill(memory, range(PAGES))
 page_out(memory, PAGES * PAGE)
@@ -173,15 +171,14 @@ def test_pages_of_a_group_that_is_gone_are_charged_to_who_has_them(
 # Nothing takes the pages of p/c, which keep their slots; it goes, and they are read, but not written, in q.
 REFUSED_THEN_GONE = """
 cat > /run/refused.py <<'EOF'
-import ctypes, mmap, os, sys, time
+import mmap, os, sys, time
 sys.path.insert(0, "{here}")
-from swapped_pages import PAGE, anonymous, enter, lock, page_out
+from swapped_pages import PAGE, enter, page_out, stay_in_memory, swappable
 PAGES, CG = 512, os.environ["CG"]
 def refused(): return int(open("/sys/kernel/mm/vswap/refused").read())
 def gone(): return "nr_dying_subsys_memory 0" in open(CG + "/cgroup.stat").read().split("\\n")
-assert ctypes.CDLL(None).mlockall(7) == 0
-memory = anonymous(PAGES)
-lock(memory, range(PAGES), "munlock")
+stay_in_memory()
+memory = swappable(PAGES)
 enter("p/c")
 data = os.urandom(PAGES * PAGE)
 memory[:] = data

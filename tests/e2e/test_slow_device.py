@@ -15,6 +15,7 @@ import pytest
 
 import vswaplab
 from tests.e2e.common import MIB, Boot, answer, fields, number, patience
+from vswaplab import paths
 from vswaplab.guest import GuestResult
 
 Test = TypeVar("Test", bound=Callable[..., Any])
@@ -34,8 +35,8 @@ def kernels(flavour: str) -> Callable[[Test], Test]:
 
 
 def helper(name: str) -> str:
-    """The path of a program that runs in the guest."""
-    return str(Path(__file__).with_name(f"{name}_in_guest.py"))
+    """The command of a program that runs in the guest."""
+    return f"PYTHONPATH={paths.repo_root()} python3 {Path(__file__).with_name(f'{name}_in_guest.py')}"
 
 
 # swap_table NAME < TABLE: swap to a device of the device mapper, and to nothing else. @ in the table is the disk.
@@ -77,7 +78,7 @@ exec swapcheck -P 2 --size $SIZE --text 30 --passes 1 --ready-file /run/ready --
   --json=$RESULTS/out.json > /dev/null) & echo $! > /run/pid
 while [ ! -e /run/ready ] && kill -0 $!; do sleep 0.1; done
 EOF
-python3 %(helper)s sh /run/load > $RESULTS/waits
+%(helper)s sh /run/load > $RESULTS/waits
 grep zswpwb /proc/vmstat > $RESULTS/vmstat
 touch /run/go
 while kill -0 $(cat /run/pid); do sleep 0.2; done 2>/dev/null
@@ -124,7 +125,7 @@ HANG = (
     + """
 swap_on slow "linear @ 0"
 group reader
-python3 %(helper)s reader slow %(seconds)d > $RESULTS/out.json; echo $? > $RESULTS/code
+%(helper)s reader slow %(seconds)d > $RESULTS/out.json; echo $? > $RESULTS/code
 grep -E "zswpwb|vswap_overtake" /proc/vmstat > $RESULTS/vmstat
 swap_off
 """
@@ -169,7 +170,7 @@ echo "0 $half linear $disk 0" | dmsetup create --noudevsync --noudevrules hung |
 echo "0 $half linear $disk $half" | dmsetup create --noudevsync --noudevrules fine || exit 1
 for dm in /dev/dm-0 /dev/dm-1; do mkswap $dm > /dev/null && swapon -p 5 $dm || exit 1; done
 group reader
-python3 %(helper)s other hung %(seconds)d > $RESULTS/out.json; echo $? > $RESULTS/code
+%(helper)s other hung %(seconds)d > $RESULTS/out.json; echo $? > $RESULTS/code
 swapoff /dev/dm-0; echo $? > $RESULTS/swapoff
 """
 )
@@ -199,7 +200,7 @@ swap_on slow "linear @ 0"
 group zswapped; echo 16M > $CG/zswapped/memory.high; echo 0 > $CG/zswapped/memory.zswap.writeback
 group memory; group reclaimed; echo 4M > $CG/reclaimed/memory.zswap.max
 echo Y > $Z/shrinker_enabled
-python3 %(helper)s bystanders slow %(seconds)d $SCRATCH > $RESULTS/out.json; echo $? > $RESULTS/code
+%(helper)s bystanders slow %(seconds)d $SCRATCH > $RESULTS/out.json; echo $? > $RESULTS/code
 swap_off
 """
 )
