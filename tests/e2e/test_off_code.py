@@ -12,6 +12,7 @@ REQUEST = "the allocator takes a request, which names the folio, instead of the 
 STATIC = "no longer static, so that it is not compiled into its callers"
 ZSTD = "a fix: contexts are set up with the stream, not for each request"
 ENTRY = "takes or passes the swap entry, where mainline takes the folio"
+COMPACTS = "pages are counted when their size class is done; busy is not 0, but what the shrinker made of 0"
 EVICT = "a fix: an inode is not freed while a folio is between its page cache and the swap cache"
 
 DIFFERS: dict[str, str] = {  # function: why
@@ -45,6 +46,9 @@ DIFFERS: dict[str, str] = {  # function: why
     "swap_writeout": "the lock of the cluster is not taken to clear marks of zero pages that are not set",
     "balance_pgdat": "reads once more whether memcg is disabled, for an argument that is not used",
     "shrink_lruvec": "reads once more whether memcg is disabled, for an argument that is not used",
+    "__zs_compact": COMPACTS,
+    "zs_compact": COMPACTS,
+    "zs_shrinker_scan": COMPACTS + " (zs_compact, compiled into it)",
     "zs_free_many": "used by virtual swap alone",
     "zstd_alloc_stream": ZSTD,
     "zstd_compress": ZSTD,

@@ -38,6 +38,11 @@ KNOWN = {
     "test_no_invasive_cgroup_shrink": OWN_LIMIT,
     "test_zswap_incompressible": OWN_LIMIT,
 }
+# Three processes read a file by one file position. What each reads, and is charged for, is what the scheduler
+# makes of it; the test wants 21 MB of the second one, which had 9 in a run that failed. On a host with both CPUs
+# busy they failed in 2 of 10 runs on mainline, and in 5 of 23 on ours.
+CHANCE = {"test_memcg_min", "test_memcg_low"}
+TURNS = 5
 KNOWN_WITHOUT_DEVICE = {
     "test_memcg_swap_max_peak": "is skipped without swap space",
     "test_zswap_usage": NO_SWAP,
@@ -115,6 +120,18 @@ def compare(
     return functools.partial(_compare, outcome, note_outcomes, unstable)
 
 
+def _passed(run: Callable[..., dict[str, set[str]]], asked: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The tests that pass, by program. One that is asked may fail once, and one left to CHANCE four times."""
+    passed = run(names=tuple(asked))
+    for turn in range(2, TURNS + 1):
+        failed = {name: asked[name] - passed[name] for name in asked}
+        again = tuple(name for name in asked if (failed[name] if turn == 2 else failed[name] & CHANCE))
+        if not again:
+            break
+        passed |= {name: passed[name] | more for name, more in run(names=again, turn=turn).items()}
+    return passed
+
+
 def _compare(
     outcome: Callable[..., dict[str, set[str]]],
     note_outcomes: NoteOutcomes,
@@ -124,23 +141,17 @@ def _compare(
     names: tuple[str, ...] = PROGRAMS,
     zswap: bool = True,
 ) -> None:
-    """A test that depends on timing may take a second run, on mainline as on ours."""
+    """What is asked of mainline passes there; and what passes there, but for what is exempt, passes with ours."""
     sources = buildtree.source_tree("mainline").path / "tools/testing/selftests/cgroup"
     reasons = {**KNOWN, **unstable, **(KNOWN_WITHOUT_DEVICE if swap == "none" else {})}
-    mainline = outcome("mainline", "auto", swap, names, zswap=zswap)
-    failed = {name: names_of(sources / f"{name}.c") - mainline[name] - reasons.keys() for name in names}
-    if again := tuple(name for name in names if failed[name]):
-        second = outcome("mainline", "auto", swap, again, 2, zswap)
-        mainline = {name: mainline[name] | second.get(name, set()) for name in names}
-        failed = {name: failed[name] - second[name] for name in again}
+    asked = {name: names_of(sources / f"{name}.c") - reasons.keys() for name in names}
+    mainline = _passed(functools.partial(outcome, "mainline", "auto", swap, zswap=zswap), asked)
+    failed = {name: asked[name] - mainline[name] for name in names}
     assert not any(failed.values()), f"on mainline: {failed}"
-    ours = outcome("vswap", mode, swap, names, zswap=zswap)
     exempt = {*unstable, *(BY_DESIGN if mode == "always" or (zswap and mode == "auto") else {})}
-    missing = {name: mainline[name] - ours[name] - exempt for name in names}
-    if again := tuple(name for name in names if missing[name]):
-        second = outcome("vswap", mode, swap, again, 2, zswap)
-        missing = {name: missing[name] - second[name] for name in again}
-        ours = {name: ours[name] | second.get(name, set()) for name in names}
+    asked = {name: mainline[name] - exempt for name in names}
+    ours = _passed(functools.partial(outcome, "vswap", mode, swap, zswap=zswap), asked)
+    missing = {name: asked[name] - ours[name] for name in names}
     setup = f"{mode}, {swap}" if zswap else f"{mode}, {swap}, no zswap"
     setup += "" if names == PROGRAMS else f" ({', '.join(names)})"
     passed, also = (set[str]().union(*found.values()) for found in (mainline, ours))

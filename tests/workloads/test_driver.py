@@ -92,6 +92,17 @@ def test_waits_until_told(hold: Holder) -> None:
     assert report["modes"][0]["seconds"]["hold"] >= 0.2
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_stops_when_told(hold: Holder, tmp_path: Path, there: bool) -> None:
+    """A pass is finished, no other begins: with the file there from the start it is one."""
+    stop = tmp_path / "stop"
+    held = hold("--passes", "3", "--stop-file", str(stop))
+    if there:
+        stop.touch()
+    code, report = held.finish()
+    assert code == 0 and report["checks"] == 1024 * (1 if there else 3)
+
+
 def test_pages_exchanged_behind_its_back(hold: Holder) -> None:
     held = hold("--passes", "1")
     (worker,) = held.workers()

@@ -32,6 +32,7 @@ BAD_SWAPCHECK = [
     ["--corrupt", "5:badly"],
     ["--corrupt", "99999999"],
     ["--mode", "all", "--ready-file", "/tmp/x"],
+    ["--mode", "shm-memfd", "--stop-file", "/tmp/x"],
     ["--no-such-option"],
     ["--size"],
     ["surplus"],

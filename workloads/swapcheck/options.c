@@ -36,6 +36,7 @@ static const char help_start[] =
 "      --reclaim           the same by the own cgroup's memory.reclaim (cgroup v2, root):\n"
 "                          reaches shared pages, which MADV_PAGEOUT leaves alone\n"
 "      --passes N          verify N times (default 2)\n"
+"      --stop-file FILE    or until FILE exists, at least once (mode anon)\n"
 "      --order ORDER       sequential, random or alternate (default alternate)\n"
 "      --rewrite P         rewrite P percent of the pages between passes (default 0)\n"
 "      --min-swapped SIZE  fail if less was in swap when all was filled and pushed out\n"
@@ -70,7 +71,7 @@ enum {
 	OPT_SAME, OPT_TEXT, OPT_RANDOM, OPT_RATIO, OPT_PAGEOUT, OPT_RECLAIM, OPT_PASSES,
 	OPT_ORDER, OPT_REWRITE, OPT_MIN_SWAPPED, OPT_TMPDIR, OPT_KSM_WAIT, OPT_ALLOW_SKIP,
 	OPT_READY_FILE, OPT_HOLD, OPT_WAIT_FILE, OPT_WAIT_TIMEOUT, OPT_JSON, OPT_DUMP,
-	OPT_CORRUPT, OPT_READS,
+	OPT_CORRUPT, OPT_READS, OPT_STOP_FILE,
 };
 
 static const struct option long_options[] = {
@@ -91,6 +92,7 @@ static const struct option long_options[] = {
 	{ "pageout", no_argument, NULL, OPT_PAGEOUT },
 	{ "reclaim", no_argument, NULL, OPT_RECLAIM },
 	{ "passes", required_argument, NULL, OPT_PASSES },
+	{ "stop-file", required_argument, NULL, OPT_STOP_FILE },
 	{ "order", required_argument, NULL, OPT_ORDER },
 	{ "rewrite", required_argument, NULL, OPT_REWRITE },
 	{ "min-swapped", required_argument, NULL, OPT_MIN_SWAPPED },
@@ -196,6 +198,7 @@ static void take_plain(struct options *opt, int c, const char *value)
 	case OPT_TMPDIR:	opt->tmpdir = value; break;
 	case OPT_READY_FILE:	opt->ready_file = value; break;
 	case OPT_WAIT_FILE:	opt->wait_file = value; break;
+	case OPT_STOP_FILE:	opt->stop_file = value; break;
 	case OPT_DUMP:		opt->dump = value; break;
 	case OPT_JSON:
 		opt->json = true;
@@ -259,6 +262,8 @@ static const char *contradiction(const struct options *opt)
 		return "--size is too large";
 	if ((opt->ready_file || opt->wait_file || opt->hold > 0) && opt->nr_modes > 1)
 		return "--ready-file, --wait-file and --hold want one mode";
+	if (opt->stop_file && (opt->nr_modes > 1 || opt->modes[0]->run != mode_anon))
+		return "--stop-file wants mode anon";
 	if (opt->corruption && opt->corrupt_page >= share)
 		return "--corrupt names a page that is not there";
 	return NULL;

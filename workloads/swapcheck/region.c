@@ -2,6 +2,7 @@
 /* Regions of memory: mapping, filling, and checking them page by page. */
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "swapcheck.h"
 
@@ -223,11 +224,16 @@ static void region_rewrite(struct worker *w, struct region *r, unsigned int roun
 				     region_page(r, page));
 }
 
+static bool told_to_stop(const struct worker *w)
+{
+	return w->opt->stop_file && !access(w->opt->stop_file, F_OK);
+}
+
 void region_passes(struct worker *w, struct region *r)
 {
 	unsigned int pass;
 
-	for (pass = 0; pass < w->opt->passes; pass++) {
+	for (pass = 0; pass < w->opt->passes && !(pass && told_to_stop(w)); pass++) {
 		if (pass) {
 			region_rewrite(w, r, pass);
 			pressure(w, r);

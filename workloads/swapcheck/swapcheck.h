@@ -54,7 +54,7 @@ struct options {
 	bool pageout, reclaim, hugepage;
 	double seconds, reads;		/* churn; reads: percent of its steps */
 	double hold;
-	const char *ready_file, *wait_file;
+	const char *ready_file, *wait_file, *stop_file;
 	double wait_timeout;
 	uint64_t min_swapped;
 	const char *tmpdir;
@@ -189,7 +189,7 @@ struct expectation expect_generation(const struct worker *w, const struct region
 /* As after *(const unsigned int *)@arg rounds of rewriting. */
 struct expectation expect_rewritten(const struct worker *w, const struct region *r,
 				    uint64_t page, const void *arg);
-/* Verify --passes times with pressure and rewriting in between. */
+/* Verify --passes times, or until --stop-file exists, with pressure and rewriting in between. */
 void region_passes(struct worker *w, struct region *r);
 
 /* A hash of a page's place, for decisions that must be the same each time. */
