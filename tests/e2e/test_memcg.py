@@ -76,6 +76,28 @@ def test_zswap_max_is_compared_with_what_is_there_now(boot_guest: Boot) -> None:
     assert min(answer(result, "gone")) >= 6, answer(result, "gone")
 
 
+AT_THE_LIMIT = """
+echo 0 > $Z/max_pool_percent
+group a; echo 8M > $CG/a/memory.swap.max
+in_group a swapcheck --size 40M --pageout --passes 1 --ready-file /run/ready --wait-file /run/go \\
+  --json > $RESULTS/out.json & pid=$!
+while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
+awk '/^VmSwap/ { print $2 }' /proc/$(tail -n 1 $CG/a/cgroup.procs)/status > $RESULTS/unmapped
+keep charged $CG/a/memory.swap.current; touch /run/go; wait $pid
+"""
+
+
+@pytest.mark.parametrize(("mode", "zswap"), [("always", False), ("auto", True)], ids=["zswap-off", "pool-full"])
+def test_what_the_limit_keeps_in_memory_is_not_unmapped(boot_guest: Boot, mode: str, zswap: bool) -> None:
+    """madvise() names more than the group may have on the device, and zswap takes none of it."""
+    result = boot_guest(AT_THE_LIMIT, mode=mode, zswap=zswap, swap="file:128M")
+    assert answer(result, "out.json")["verified"] is True
+    charged, unmapped = number(result, "charged"), number(result, "unmapped") * 1024
+    assert 7 * MIB < charged <= 8 * MIB
+    # The group's limit is looked at again after 32 pages.
+    assert charged <= unmapped <= charged + MIB // 4
+
+
 def test_group_removed_while_its_pages_are_swapped(boot_guest: Boot) -> None:
     """They are the parent's then, read back intact, and nothing of the group is left."""
     result = boot_guest("""

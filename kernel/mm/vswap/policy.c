@@ -184,8 +184,8 @@ bool vswap_require_nofs(void)
  * Reclaim asks whether a page can be swapped out without a device
  * (vswap_can_swap()): there is room, and something is left that compresses. The
  * allocator asks which slot a folio gets (vswap_wanted()), if its group may swap
- * at all: a virtual one if virtual swap is used, or, when devices have no room,
- * if there is room.
+ * at all: a virtual one if virtual swap is used, and there is room or a slot of
+ * a device that the group may take.
  */
 
 /* Is virtual swap used, for zswap? */
@@ -324,11 +324,9 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
-	if (vswap_device_room() > 0)
-		wanted = vswap_is_used_for(memcg);
-	else
-		wanted = vswap_is_used_for_zswap() &&
-			 vswap_has_room(memcg, false);
+	wanted = vswap_is_used_for(memcg) &&
+		 (vswap_slots_left(memcg) > 0 ||
+		  (vswap_is_used_for_zswap() && vswap_has_room(memcg, false)));
 	rcu_read_unlock();
 	return wanted;
 }
