@@ -163,6 +163,30 @@ def test_a_stale_report_says_which_files_have_changed(tmp_path: Path) -> None:
     assert after[resultspage.KERNELS] == before[resultspage.KERNELS], "what was noted is kept"
 
 
+def test_a_comment_does_not_make_a_report_stale(tmp_path: Path) -> None:
+    """If the code of its kernel was noted; and what looks like a comment in a string is code."""
+    checkout(tmp_path)
+    for path, text in resultspage.pages(tmp_path).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / SOURCE).write_text("/* Why: \"a\" // is\n * here */\n\nint a; // and so on\n")
+    assert "stale" not in headline(tmp_path)
+    (tmp_path / SOURCE).write_text("int b; /* not a */\n")
+    assert headline(tmp_path).endswith("**stale** |")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("a.c", "int a; /* b\n c */\n\n\tint d; // e\n", "int a;\n\tint d;"),
+        ("a.h", "char *s = \"/* \\\" // */\", c = '\"'; /* ' */\n", "char *s = \"/* \\\" // */\", c = '\"';"),
+        ("Makefile", "# a\n\nobj-y := /*\n", "# a\n\nobj-y := /*\n"),
+    ],
+)
+def test_code_is_what_is_no_comment(name: str, text: str, code: str) -> None:
+    assert kernel_sources.code(name, text.encode()) == code.encode()
+
+
 def test_a_report_without_a_checksum_says_so(tmp_path: Path) -> None:
     content = checkout(tmp_path)
     del content["kernels"]["vswap"]["sources_sha256"]

@@ -2,6 +2,7 @@
 """Control groups: what is charged, what limits, and what stays when a group is removed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,25 +78,36 @@ def test_zswap_max_is_compared_with_what_is_there_now(boot_guest: Boot) -> None:
 
 
 AT_THE_LIMIT = """
-echo 0 > $Z/max_pool_percent
-group a; echo 8M > $CG/a/memory.swap.max
-in_group a swapcheck --size 40M --pageout --passes 1 --ready-file /run/ready --wait-file /run/go \\
+group a; echo 8M > $CG/a/memory.swap.max; echo 0 > $CG/a/memory.zswap.max
+in_group a swapcheck --size 40M {more} --pageout --passes 1 --ready-file /run/ready --wait-file /run/go \\
   --json > $RESULTS/out.json & pid=$!
 while [ ! -e /run/ready ] && kill -0 $pid; do sleep 0.1; done
-awk '/^VmSwap/ { print $2 }' /proc/$(tail -n 1 $CG/a/cgroup.procs)/status > $RESULTS/unmapped
+awk '/^VmSwap/ {{ print $2 }}' /proc/$(tail -n 1 $CG/a/cgroup.procs)/status > $RESULTS/unmapped
 keep charged $CG/a/memory.swap.current; touch /run/go; wait $pid
 """
 
 
-@pytest.mark.parametrize(("mode", "zswap"), [("always", False), ("auto", True)], ids=["zswap-off", "pool-full"])
-def test_what_the_limit_keeps_in_memory_is_not_unmapped(boot_guest: Boot, mode: str, zswap: bool) -> None:
-    """madvise() names more than the group may have on the device, and zswap takes none of it."""
-    result = boot_guest(AT_THE_LIMIT, mode=mode, zswap=zswap, swap="file:128M")
+def unmapped_at_the_limit(boot_guest: Boot, more: str = "", **fields: Any) -> None:
+    """madvise() names more than the group may have on the device; what it may not have stays mapped."""
+    result = boot_guest(AT_THE_LIMIT.format(more=more), mode="always", swap="file:128M", **fields)
     assert answer(result, "out.json")["verified"] is True
     charged, unmapped = number(result, "charged"), number(result, "unmapped") * 1024
     assert 7 * MIB < charged <= 8 * MIB
     # The group's limit is looked at again after 32 pages.
     assert charged <= unmapped <= charged + MIB // 4
+
+
+@pytest.mark.parametrize("zswap", [False, True], ids=["zswap-off", "zswap-not-for-the-group"])
+def test_what_the_limit_keeps_in_memory_is_not_unmapped(boot_guest: Boot, zswap: bool) -> None:
+    unmapped_at_the_limit(boot_guest, zswap=zswap)
+
+
+@pytest.mark.kernel("vswap", "x86_64", "release")
+def test_what_the_limit_keeps_in_memory_of_large_folios(boot_guest: Boot) -> None:
+    """The last one that does not fit as a whole is split, and its pages are asked for one by one."""
+    unmapped_at_the_limit(
+        boot_guest, "--hugepage", zswap=False, arch="x86_64", flavour="release", mem_bytes=320 * MIB
+    )
 
 
 def test_group_removed_while_its_pages_are_swapped(boot_guest: Boot) -> None:

@@ -5,7 +5,8 @@
  *	NONE  -> ZSWAP	the folio was written out and zswap took it
  *	ZSWAP -> ZSWAP	written out again
  *	SLOT  -> ZSWAP	written out again, to zswap this time
- *	ZSWAP -> NONE	read in; written out as zeroes; refused by zswap; freed
+ *	ZSWAP -> NONE	read in; written out as zeroes; refused by zswap; its group
+ *			is gone; freed
  *	NONE  -> SLOT	written out, and zswap did not take it
  *	ZSWAP -> FLIGHT	to be written back
  *	FLIGHT -> SLOT	written back
@@ -13,10 +14,10 @@
  *			which is a transition from ZSWAP
  *	NONE  -> REFUSED  does not compress, and there is no device for it
  *	REFUSED -> NONE	the content has changed, or a device takes it; locked in
- *			memory; written out as zeroes; freed
+ *			memory; written out as zeroes; its group is gone; freed
  *	REFUSED -> ZSWAP written out, and zswap took it as it is
- *	SLOT  -> NONE	written out as zeroes; freed; evacuated by swapoff; a
- *			large folio gets too few slots
+ *	SLOT  -> NONE	written out as zeroes; its group is gone; freed; evacuated
+ *			by swapoff; a large folio gets too few slots
  *	SLOT  -> LOST	to be evacuated, but could not be read; by way of NONE
  *	LOST  -> NONE	freed
  *

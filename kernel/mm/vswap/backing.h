@@ -10,7 +10,7 @@
  * SLOT:   |------------- offset --------------|type, 5 bits---|010|
  * LOST:   |------------------------ 0 ------------------------|011|
  * FLIGHT: |----- pointer to what writes the data back --------|100|
- * REFUSED:|------------ hash of the content ----------|seed, 8|101|
+ * REFUSED:|------------ hash of the content ---------|seed, 16|101|
  *         (other tags are free)
  *
  * - NONE: no data is stored. The slot is free, or zero-filled (the swap table

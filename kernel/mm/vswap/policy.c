@@ -176,7 +176,8 @@ bool vswap_require_nofs(void)
  *	always	on	any			yes, for zswap
  *
  * vswap_is_used_for_zswap() and vswap_is_used() answer it for the machine,
- * vswap_is_used_for() for a group, whose limits can forbid either.
+ * vswap_is_used_for() for pages of a group: it may have a limit of 0 for zswap, or
+ * be at its limit on devices.
  *
  * Is there room: does zswap take pages of a group now? vswap_has_room() answers
  * it from the size of the pool and the limits of the group.
@@ -184,8 +185,8 @@ bool vswap_require_nofs(void)
  * Reclaim asks whether a page can be swapped out without a device
  * (vswap_can_swap()): there is room, and something is left that compresses. The
  * allocator asks which slot a folio gets (vswap_wanted()), if its group may swap
- * at all: a virtual one if virtual swap is used, and there is room or a slot of
- * a device that the group may take.
+ * at all: a virtual one if virtual swap is used, or, when devices have no room,
+ * if there is room.
  */
 
 /* Is virtual swap used, for zswap? */
@@ -215,13 +216,15 @@ static bool vswap_is_used(void)
 }
 
 /*
- * Is virtual swap used for pages of @memcg, which may have virtual slots, while
- * devices have room?
+ * Is virtual swap used for @nr pages of @memcg, which may have virtual slots, while
+ * devices have room? What a limit keeps off devices is better not unmapped. If zswap
+ * is there for the group, zswap decides: it makes room when it is asked to store.
  */
-static bool vswap_is_used_for(struct mem_cgroup *memcg)
+static bool vswap_is_used_for(struct mem_cgroup *memcg, unsigned int nr)
 {
-	return vswap_is_used_for_devices() ||
-	       (vswap_is_used_for_zswap() && vswap_memcg_may_store(memcg));
+	if (vswap_is_used_for_zswap() && vswap_memcg_may_store(memcg))
+		return true;
+	return vswap_is_used_for_devices() && vswap_slots_left(memcg) >= (long)nr;
 }
 
 /*
@@ -324,9 +327,11 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
 	rcu_read_lock();
 	memcg = folio_memcg(folio);
-	wanted = vswap_is_used_for(memcg) &&
-		 (vswap_slots_left(memcg) > 0 ||
-		  (vswap_is_used_for_zswap() && vswap_has_room(memcg, false)));
+	if (vswap_device_room() > 0)
+		wanted = vswap_is_used_for(memcg, folio_nr_pages(folio));
+	else
+		wanted = vswap_is_used_for_zswap() &&
+			 vswap_has_room(memcg, false);
 	rcu_read_unlock();
 	return wanted;
 }

@@ -2,15 +2,15 @@
 """docs/results.md and the figures in README.md and docs/comparison.md, made from the reports in docs/bench.
 
 ``docs/bench/results.toml`` says which reports there are, and which of their rows are shown where; every figure
-comes from the reports. A report whose virtual swap was compiled from other sources than those of today is
-stale, and its rows say so. ``docs/bench/kernels/files.json`` has the checksums of the files of each kernel that
-a report is of, so that the page can say which of them have changed.
+comes from the reports. A report whose virtual swap was compiled from other code than that of today is stale, and
+its rows say so; a comment is no code. ``docs/bench/kernels/files.json`` has the checksums of the code in the files
+of each kernel that a report is of, so that the page can say which of them have changed.
 """
 
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,14 +60,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """A document of vswap bench; ``current`` is the checksum of today's sources."""
+    """A document of vswap bench; ``today`` has the checksums of sources with today's code."""
 
     name: str
     title: str
     full: bool
     notes: Sequence[str]
     content: Mapping[str, Any]
-    current: str
+    today: Collection[str]
 
     @property
     def sources(self) -> str:
@@ -82,7 +82,7 @@ class Report:
         """Which kernel it measured, and whether that is today's."""
         if not self.sources:
             return "not recorded"
-        return f"`{self.sources[:_HASH_DIGITS]}`" + ("" if self.sources == self.current else " **stale**")
+        return f"`{self.sources[:_HASH_DIGITS]}`" + ("" if self.sources in self.today else " **stale**")
 
     @property
     def day(self) -> str:
@@ -203,7 +203,6 @@ class Results:
         current: str,
     ) -> None:
         self._reports = reports
-        self._current = current
         named = {report.sources for report in reports.values()}
         self.kernels = {name: files for name, files in sorted(kernels.items()) if name in named}
         self._files = kernels[current]
@@ -217,7 +216,7 @@ class Results:
 
     def changed(self, reports: Sequence[Report]) -> dict[str, list[str] | None]:
         """By the beginning of a stale kernel's checksum: files that differ today, None if they are not known."""
-        stale = {report.sources for report in reports} - {"", self._current}
+        stale = {report.sources for report in reports if report.sources not in ("", *report.today)}
         return {
             sources[:_HASH_DIGITS]: self._differ(self.kernels[sources]) if sources in self.kernels else None
             for sources in sorted(stale)
@@ -272,15 +271,16 @@ def load(root: Path) -> Results:
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{DECLARATION} cannot be read: {error}") from error
     current, files = sources.of_files(Store(root / "patches", root / "kernel"))
-    kernels = _noted(root / KERNELS)
+    kernels = {**_noted(root / KERNELS), current: files}
+    today = {name for name, noted in kernels.items() if noted == files}
     reports = {}
     for entry in declared["report"]:
         content = read_json(root / REPORTS / f"{entry['name']}.json")
         notes = [note["text"] for note in entry.get("notes", ()) if note["date"] == content["date"]]
         reports[entry["name"]] = Report(
-            entry["name"], entry["title"], entry.get("full", True), notes, content, current
+            entry["name"], entry["title"], entry.get("full", True), notes, content, today
         )
-    return Results(declared, reports, {**kernels, current: files}, current)
+    return Results(declared, reports, kernels, current)
 
 
 def _environment() -> jinja2.Environment:

@@ -2,6 +2,7 @@
 """Which sources of ours a kernel was compiled from: one checksum, for reports to record."""
 
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -13,6 +14,16 @@ from vswaplab.source import linux
 
 BASE = "mainline"
 _NOT_COMPILED = ("Documentation/", "MAINTAINERS")
+# The first group is kept: what looks like a comment in a string or a character is none.
+_COMMENT = re.compile(rb"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
+
+
+def code(name: str, data: bytes) -> bytes:
+    """What the compiler makes of the file ``name``: C without its comments and blank lines."""
+    if not name.endswith((".c", ".h")):
+        return data
+    lines = _COMMENT.sub(lambda found: found[1] or b" ", data).splitlines()
+    return b"\n".join(line.rstrip() for line in lines if line.strip())
 
 
 def _compiled(store: Store, topics: Collection[str] | None, runner: Runner) -> dict[str, bytes]:
@@ -38,9 +49,11 @@ def checksum(store: Store, topics: Collection[str] | None = None, *, runner: Run
 
 
 def of_files(store: Store, *, runner: Runner = SYSTEM) -> tuple[str, dict[str, str]]:
-    """checksum(), and the beginning of a checksum of each file that it is made from."""
+    """checksum(), and of each file the beginning of a checksum of its code()."""
     files = _compiled(store, None, runner)
-    return hashing.of_contents(files.items()), {name: hashing.of_data(data)[:12] for name, data in files.items()}
+    return hashing.of_contents(files.items()), {
+        name: hashing.of_data(code(name, data))[:12] for name, data in files.items()
+    }
 
 
 def of_lab(name: str) -> str:
