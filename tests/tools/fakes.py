@@ -27,6 +27,7 @@ OURS = (
 PRESSURE = (
     "some avg10=0.00 avg60=1.00 avg300=0.30 total=2500000\nfull avg10=0.00 avg60=0.10 avg300=0.03 total=250000\n"
 )
+ZRAM_GENERATOR = {"/usr/lib/systemd/system-generators/zram-generator": b"\x7fELF"}
 SWAPS = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
 CRYPTO = "name         : lzo\ndriver       : lzo-scomp\ntype         : scomp\n\nname         : zstd\n"
 SMAPS = """\

@@ -22,10 +22,12 @@ Z = "/sys/module/zswap/parameters"
 V = "/sys/kernel/mm/vswap"
 VM = "/proc/sys/vm"
 Files = Mapping[str, str | int | bytes]
+UNUSED = "zswpout 5\nvswap_slot_alloc 0\npswpout 0\n"  # the devices
 DEVICELESS = {"/proc/swaps": fakes.SWAPS}
 UNIT = "/usr/lib/systemd/system/zramswap.service"
 WANTED = "/etc/systemd/system/multi-user.target.wants/zramswap.service"
 ZRAM_TOOLS = {UNIT: "[Service]\n", WANTED: ""}
+GENERATOR = fakes.ZRAM_GENERATOR
 DAEMON = fakes.process(50, "earlyoom", "/system.slice")
 
 
@@ -63,10 +65,14 @@ def test_nothing(ours: Path, ctl: Ran) -> None:
          "sudo grubby --update-kernel=ALL --remove-args=zswap.enabled=N"),
         ({"/proc/cmdline": "vswap=never\n", "/etc/default/grub": "", "/usr/sbin/update-grub": ""}, "cmdline-vswap",
          "sudo sed -i 's/ *vswap=never//' /etc/default/grub"),
-        ({"/usr/lib/systemd/zram-generator.conf": "# x\n[zram0]\nzram-size = ram\n"}, "zram-generator",
-         "sudo ln -s /dev/null /etc/systemd/zram-generator.conf"),
-        ({"/etc/systemd/zram-generator.conf.d/a.conf": "[zram1]\n"}, "zram-generator",
+        ({**GENERATOR, "/usr/lib/systemd/zram-generator.conf": "# x\n[zram0]\nzram-size = ram\n"},
+         "zram-generator", "sudo ln -s /dev/null /etc/systemd/zram-generator.conf"),
+        ({**GENERATOR, "/etc/systemd/zram-generator.conf.d/a.conf": "[zram1]\n"}, "zram-generator",
          "sudo sed -i '1s/^/#/' /etc/systemd/zram-generator.conf.d/a.conf"),
+        ({**GENERATOR, "/proc/cmdline": "systemd.zram=0 systemd.zram=1\n"}, "cmdline-zram",
+         "sudo sed -i 's/ *systemd\\.zram=1//' /etc/kernel/cmdline"),
+        ({**GENERATOR, "/proc/cmdline": "quiet systemd.zram\n", "/usr/sbin/grubby": ""}, "cmdline-zram",
+         "sudo grubby --update-kernel=ALL --remove-args=systemd.zram"),
         (ZRAM_TOOLS, "zram-tools", "sudo systemctl disable --now zramswap.service"),
         ({"/usr/lib/udev/rules.d/30-zram.rules":
           'KERNEL=="zram0", RUN+="/bin/sh -c \'echo N > /sys/module/zswap/parameters/enabled\'"\n'},
@@ -76,7 +82,7 @@ def test_nothing(ours: Path, ctl: Ran) -> None:
         ({"/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 100, 1, 5))}, "zram-and-zswap",
          "sudo vswapctl drain /dev/zram0"),
         ({"/proc/swaps": fakes.swaps(("/swap it", "file", 100, 0, 5)).replace("swap it", "swap\\040it"),
-          "/proc/vmstat": "vswap_slot_alloc 0\n"}, "swapfile-unused", "sudo vswapctl drain '/swap it'"),
+          "/proc/vmstat": UNUSED}, "swapfile-unused", "sudo vswapctl drain '/swap it'"),
         ({**DEVICELESS, f"{VM}/swappiness": 1}, "swappiness", "sudo sysctl -w vm.swappiness=100"),
         ({f"{VM}/overcommit_memory": 2}, "overcommit", "sudo sysctl -w vm.overcommit_memory=0"),
         ({**DEVICELESS, **DAEMON}, "oom-daemon", "sudo systemctl disable --now earlyoom.service"),
@@ -109,17 +115,22 @@ def test_finding(ours: Path, ctl: Ran, files: Files, name: str, command: str) ->
         {"/proc/cmdline": "zswap.enabled=0 zswap.enabled=on\n"},
         {"/proc/cmdline": "zswap.enabled=0 zswap.enabled zswap.enabled=over\n"},
         {"/proc/cmdline": "vswap=never vswap=auto\n"},
-        {"/usr/lib/systemd/zram-generator.conf": "[zram0]\n", "/etc/systemd/zram-generator.conf": ""},
+        {**GENERATOR, "/usr/lib/systemd/zram-generator.conf": "[zram0]\n", "/etc/systemd/zram-generator.conf": ""},
+        {"/etc/systemd/zram-generator.conf": "[zram0]\n", "/proc/cmdline": "systemd.zram=1\n"},
+        {**GENERATOR, "/etc/systemd/zram-generator.conf": "[zram0]\n", "/proc/cmdline": "systemd.zram=no\n"},
+        {**GENERATOR, "/proc/cmdline": "systemd.zram=9 systemd.zramx\n"},
         {"/usr/lib/udev/rules.d/z.rules": "# echo N > /sys/module/zswap/parameters/enabled\n"},
         {"/usr/lib/udev/rules.d/z.rules": 'RUN+="echo N > /sys/module/zswap/parameters/enabled"\n',
          "/etc/udev/rules.d/z.rules": ""},
         {"/usr/lib/udev/rules.d/z.rules": "RUN+=\"echo Y > /sys/module/zswap/parameters/enabled\", MODE=\"0\"\n"},
-        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "vswap_slot_alloc 0\n",
+        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": UNUSED,
          "/sys/power/resume": "259:3\n"},
         {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 5, 5))},
-        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "pswpout 5\n"},
+        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "zswpout 5\npswpout 5\n"},
+        {"/proc/swaps": fakes.swaps(("/swap", "file", 100, 0, 5)), "/proc/vmstat": "zswpout 0\npswpout 0\n"},
+        {"/proc/swaps": fakes.swaps(("/swap\\040(deleted)", "file", 100, 0, 5)), "/proc/vmstat": UNUSED},
         {"/proc/meminfo": fakes.meminfo(pool=1900, stored=5000)},
-        {"/usr/lib/systemd/zram-generator.conf": "[zram0]\nzram-size = 9\nmount-point = /var/tmp\n"},
+        {**GENERATOR, "/usr/lib/systemd/zram-generator.conf": "[zram0]\nzram-size = 9\nmount-point = /var/tmp\n"},
         {UNIT: "[Service]\n"},
         {WANTED: ""},
         {**ZRAM_TOOLS, "/etc/systemd/system/zramswap.service": ""},
@@ -139,6 +150,7 @@ def test_mainline(tmp_path: Path) -> None:
     """zram alone is as it should be, but for readahead; zswap that has written nothing, too."""
     assert list(found(fakes.mainline_zram(tmp_path / "zram"))) == ["page-cluster"]
     fakes.write(tmp_path / "zram", {
+        **GENERATOR,
         "/usr/lib/systemd/zram-generator.conf": "[zram0]\n",
         "/proc/cmdline": "zswap.enabled=0\n",
         "/etc/tmpfiles.d/z.conf": "w /sys/module/zswap/parameters/enabled - - - - N\n",
@@ -151,6 +163,19 @@ def test_mainline(tmp_path: Path) -> None:
     fakes.write(zswap, {"/proc/swaps": fakes.swaps(("/dev/zram0", "partition", 1, 0, 1)), **fakes.group("/g")})
     assert found(zswap)["zram-and-zswap"].commands[0] == f"echo N | sudo tee {Z}/enabled"
     assert found(fakes.no_swap(tmp_path / "none")) == {}
+
+
+def test_zram_and_a_disk_on_mainline(tmp_path: Path) -> None:
+    """What is proposed comes to an end: one finding does not undo what another asked for."""
+    root = fakes.mainline_zram(tmp_path)
+    zram, disk = ("/dev/zram0", "partition", 2048, 200, 100), ("/swapfile", "file", 1024, 0, -2)
+    fakes.write(root, {"/proc/swaps": fakes.swaps(zram, disk), f"{VM}/page-cluster": 0})
+    assert list(found(root)) == ["zswap-off"]
+    fakes.write(root, {f"{Z}/enabled": "Y\n"})
+    assert list(found(root)) == ["zram-and-zswap"]
+    assert found(root)["zram-and-zswap"].commands == ["sudo vswapctl drain /dev/zram0"]
+    fakes.write(root, {"/proc/swaps": fakes.swaps(disk)})
+    assert found(root) == {}
 
 
 def test_only_the_uppermost_groups(ours: Path) -> None:
@@ -213,7 +238,7 @@ def commands(root: Path, name: str) -> None:
 def test_what_else_is_in_a_file_stays(ours: Path, name: str, file: str, over: str, text: str) -> None:
     """Nothing is found afterwards, and no line is gone."""
     text = text.format(off="/sys/module/zswap/parameters/enabled")
-    fakes.write(ours, {file: text})
+    fakes.write(ours, {**GENERATOR, file: text})
     (ours / over[1:]).parent.mkdir(parents=True, exist_ok=True)
     commands(ours, name)
     assert found(ours) == {}
@@ -227,7 +252,7 @@ def test_the_line_of_fstab_that_goes(ours: Path, tmp_path: Path) -> None:
     """The file's own, whatever is in its name."""
     fakes.write(ours, {
         "/proc/swaps": fakes.swaps(("/s.w|p it", "file", 100, 0, 5)).replace("p it", "p\\040it"),
-        "/proc/vmstat": "vswap_slot_alloc 0\n",
+        "/proc/vmstat": UNUSED,
     })  # fmt: skip
     fstab = tmp_path / "fstab"
     fstab.write_text("/s.w|p\\040it none swap\n/sxw|p\\040it none swap\n")
@@ -280,7 +305,7 @@ def test_daemon_that_needs_a_device(ours: Path, name: str) -> None:
     fakes.write(ours, {**DEVICELESS, **fakes.process(50, name, "/system.slice")})
     fakes.write(ours, {"/proc/50/cmdline": "earlyoom\0-m\0" + "3,1\0-s\0" + "100,100\0"})
     assert found(ours)["oom-daemon"].commands[0].startswith(f"sudo systemctl disable --now {name}.service")
-    file = {"/proc/swaps": fakes.swaps(("/swapfile", "file", 64, 0, -2)), "/proc/vmstat": "vswap_slot_alloc 0\n"}
+    file = {"/proc/swaps": fakes.swaps(("/swapfile", "file", 64, 0, -2)), "/proc/vmstat": UNUSED}
     fakes.write(ours, file)
     assert found(ours) == {}
 

@@ -221,6 +221,30 @@ def test_no_device(ours: Path, name: str) -> None:
         run(ours, never, device=name)
 
 
+@pytest.mark.parametrize("name", ["/swapfile", "/swapfile (deleted)"])
+def test_a_file_that_was_deleted(ours: Path, name: str) -> None:
+    """The kernel appends to its name, and no name is left for swapoff."""
+    fakes.write(ours, {"/proc/swaps": fakes.swaps(("/swapfile\\040(deleted)", "file", 1024, 20, -2))})
+    with pytest.raises(CtlError, match=r"/swapfile \(deleted\): the file was deleted .* only a reboot frees it"):
+        run(ours, never, device=name)
+    fakes.write(ours, {"/swapfile (deleted)": ""})  # one that is called so
+    if name.endswith(")"):
+        assert run(ours, lambda path: int(path != name), device=name) == 0
+
+
+def test_a_new_file_by_the_name_of_a_deleted_one(ours: Path) -> None:
+    fakes.write(ours, {"/proc/swaps": fakes.swaps(
+        ("/swapfile\\040(deleted)", "file", 1024, 20, 5), ("/swapfile", "file", 1024, 20, -2)
+    )})  # fmt: skip
+    assert run(ours, lambda path: int(path != "/swapfile"), device="/swapfile") == 0
+
+
+def test_a_carriage_return_in_a_name(ours: Path) -> None:
+    """The kernel writes it as it is."""
+    fakes.write(ours, {"/proc/swaps": fakes.swaps(("/swap\rfile", "file", 1024, 20, -2))})
+    assert run(ours, lambda path: int(path != "/swap\rfile"), device="/swap\rfile") == 0
+
+
 def test_links_are_followed(ours: Path, tmp_path: Path) -> None:
     link = tmp_path / "by-uuid"
     link.symlink_to(DEVICE)

@@ -56,6 +56,29 @@ def test_what_limits_mean(ours: Path, ctl: Ran, limits: dict[str, Any], text: st
     assert text in ctl(ours, "cgroup", "g")[1]
 
 
+@pytest.mark.parametrize(
+    ("above", "own", "zswap", "text"),
+    [
+        # Two that are reached: the one of 0 says more.
+        ({"memory_swap_max": 0}, {"memory_swap_max": MIB}, "Y", "/g is 0: it is not swapped; a limit in its"),
+        ({"memory_zswap_max": 0}, {"memory_zswap_max": MIB}, "Y", "/g is 0: nothing goes to zswap\n"),
+        # All that zswap needs, but zswap.
+        ({}, {"memory_swap_max": 0, "memory_zswap_max": 64 * MIB}, "N",
+         "memory.swap.max of /g/in is 0: it is not swapped while zswap is off\n"),
+        ({"memory_zswap_max": 0}, {"memory_swap_max": 0, "memory_zswap_max": 64 * MIB}, "Y",
+         "/g/in is 0: it is not swapped\nnote: memory.zswap.max of /g is 0: nothing goes to zswap\n"),
+    ],
+)  # fmt: skip
+def test_limits_together(
+    ours: Path, ctl: Ran, above: dict[str, Any], own: dict[str, Any], zswap: str, text: str
+) -> None:
+    """What one limit allows another, or zswap's switch, may not."""
+    groups = {**fakes.group("/g", 2, 2, **above), **fakes.group("/g/in", 1, 1, **own)}
+    fakes.write(ours, {**fakes.zswap(zswap), **groups})
+    out = ctl(ours, "cgroup", "g/in")[1]
+    assert text in out and "may be used" not in out and "has reached" not in out, out
+
+
 def test_each_group_above_must_allow_zswap(ours: Path, ctl: Ran) -> None:
     """A limit of the group's own says nothing about the one above it."""
     fakes.write(ours, fakes.group("/g", memory_swap_max=0))
@@ -71,6 +94,19 @@ def test_limits_in_mode_never(ours: Path, ctl: Ran) -> None:
     fakes.write(ours, {"/sys/kernel/mm/vswap/mode": "never\n"})
     out = ctl(ours, "cgroup", "g")[1]
     assert "nothing of it is swapped, not to zswap either" in out and "may be used" not in out
+    fakes.write(ours, fakes.group("/g", 1, memory_swap_max=MIB))
+    text = "/g has reached its memory.swap.max: no more is swapped, not to zswap either"
+    assert text in ctl(ours, "cgroup", "g")[1]
+
+
+def test_writeback_that_the_root_forbids(ours: Path, ctl: Ran) -> None:
+    """It has no other of these files."""
+    text = "of / is 0: while zswap is on nothing goes to a device, and what zswap does not take stays in RAM"
+    assert json.loads(ctl(ours, "cgroup", "user.slice", "--json")[1])["writeback_off_by"] is None
+    fakes.write(ours, {"/sys/fs/cgroup/memory.zswap.writeback": 0})
+    assert json.loads(ctl(ours, "cgroup", "user.slice", "--json")[1])["writeback_off_by"] == "/"
+    for words in (["cgroup", "user.slice"], ["cgroup", "/"], ["why", "77"]):
+        assert f"note: memory.zswap.writeback {text}\n" in ctl(ours, *words)[1]
 
 
 def test_why_in_a_group_without_the_controller(ours: Path, ctl: Ran) -> None:
@@ -134,11 +170,14 @@ def test_why(ours: Path, ctl: Ran) -> None:
         assert text in " ".join(out.split()), (text, out)
 
 
-def test_writes_that_are_overtaken_are_not_direct(ours: Path, ctl: Ran) -> None:
-    """They count as writes to a device, not as ones from zswap."""
+def test_writes_that_are_overtaken(ours: Path, ctl: Ran) -> None:
+    """They count as writes to a device, not as ones from zswap; and nobody counts those of one group."""
+    assert "\n  2.3 MB of its group went to a device without having been in zswap" in ctl(ours, "why", "77")[1]
     stat = (ours / "proc/vmstat").read_text().replace("vswap_overtake 0", "vswap_overtake 600")
     fakes.write(ours, {"/proc/vmstat": stat})
-    assert "without having been in zswap" not in ctl(ours, "why", "77")[1]
+    out = ctl(ours, "why", "77")[1]
+    assert "\n  up to 2.3 MB of its group went to a device without having been in zswap" in out
+    assert "(pages in use again while they were written count here)\n" in out
 
 
 def test_a_pool_that_is_nearly_full(ours: Path, ctl: Ran) -> None:
@@ -162,6 +201,13 @@ def test_names_that_are_no_text(ours: Path, ctl: Ran) -> None:
     code, out, _ = ctl(ours, "cgroup", os.fsdecode(b"x\xff"), "--json")
     assert code == 0 and json.loads(out)["limits"]["memory.swap.max"] == MIB
     assert json.loads(out)["group"] == "/x//xff" and json.loads(out)["holds"][0]["group"] == "/x//xff"
+
+
+def test_a_carriage_return_in_a_name(ours: Path, ctl: Ran) -> None:
+    """It ends no line: the group is another one than what is before it."""
+    fakes.write(ours, {**fakes.group("/x", 7), **fakes.group("/x\ry", 9), "/proc/77/cgroup": b"0::/x\ry\n"})
+    out = ctl(ours, "why", "77")[1]
+    assert "group /x?y\n" in out and "9.0 MB" in out
 
 
 def test_why_without_root(ours: Path, ctl: Ran, monkeypatch: pytest.MonkeyPatch) -> None:

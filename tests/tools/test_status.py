@@ -4,6 +4,7 @@
 import builtins
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -57,6 +58,25 @@ def test_fragmentation(ours: Path, tmp_path: Path, ctl: Ran) -> None:
     assert "between used slots" not in ctl(mainline, "status")[1]
     (ours / "sys/kernel/mm/vswap/free_contiguous").write_text(f"{1100 * fakes.PAGES}\n")  # some went meanwhile
     assert json.loads(ctl(ours, "status", "--json")[1])["free_fragmented"] == 0
+
+
+def test_meminfo_without_zswap(tmp_path: Path, ctl: Ran) -> None:
+    """Before Linux 5.19 only debugfs has these figures. What is not known is not 0."""
+    root = fakes.mainline_zswap(tmp_path)
+    meminfo = fakes.meminfo(swap_total=2048, swap_free=1748)
+    fakes.write(root, {"/proc/meminfo": re.sub("Zswap.*\n", "", meminfo)})
+    seen = json.loads(ctl(root, "status", "--json")[1])
+    names = ("stored_bytes", "pool_bytes", "entry_bytes", "ratio")
+    assert [seen["zswap"][name] for name in names] == [None] * 4 and seen["gained_bytes"] is None
+    assert re.search(r"in zswap +-\n +pool +-  - of the limit", ctl(root, "status")[1])
+    out = ctl(root, "export")[1]
+    assert "vswap_zswap_enabled 1\n" in out and not re.search("zswap_(stored|pool|entry)_bytes |ram_gained", out)
+    at = "/sys/kernel/debug/zswap"
+    fakes.write(root, {f"{at}/pool_total_size": 100 * MIB, f"{at}/stored_pages": 300 * fakes.PAGES})
+    seen = json.loads(ctl(root, "status", "--json")[1])
+    entries = 300 * fakes.PAGES * (8 + 56)
+    assert [seen["zswap"][name] for name in names] == [300 * MIB, 100 * MIB, entries, 3.0]
+    assert seen["gained_bytes"] == 200 * MIB - entries
 
 
 def test_direct_entries_beside_virtual_ones(ours: Path, ctl: Ran) -> None:

@@ -68,12 +68,18 @@ class Terminal:
         shown = self.seen.rfind(b"\033[?25h") > self.seen.rfind(b"\033[?25l")
         return termios.tcgetattr(self.slave) == self.before and self.seen.rfind(MAIN) > 0 and shown
 
+    def hang_up(self) -> None:
+        """As when its window is closed: SIGHUP to the process whose terminal it is."""
+        os.close(self.master)
+        self.master = -1
+
     def close(self) -> None:
         """Nothing stays behind."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        os.close(self.master)
+        if self.master >= 0:
+            os.close(self.master)
         os.close(self.slave)
 
 
@@ -99,6 +105,13 @@ def test_terminated(terminal: Terminal) -> None:
     terminal.read(b"q quits")
     terminal.process.send_signal(signal.SIGTERM)
     assert terminal.end() == 143 and terminal.restored() and b"vswapctl: terminated" in terminal.seen
+
+
+def test_the_terminal_goes_away(terminal: Terminal) -> None:
+    """Nothing can be written to it or set there any longer: the code says what ended it."""
+    terminal.read(b"q quits")
+    terminal.hang_up()
+    assert terminal.process.wait(30) == 129
 
 
 def test_the_kernel_goes_away(terminal: Terminal, ours: Path) -> None:

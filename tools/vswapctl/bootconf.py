@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from vswapctl import zramconf
-from vswapctl.errors import CannotRead, CtlError, UsageError
+from vswapctl.errors import CannotRead, PartlyDone, UsageError
 from vswapctl.kernel import Kernel, as_number
 from vswapctl.snapshot import VSWAP
 from vswapctl.swaps import devices, in_fstab, only_zram
@@ -84,10 +84,12 @@ def read(kernel: Kernel, name: str) -> dict[str, str]:
 
 def swaps_to_zram(kernel: Kernel) -> bool:
     """Whether all swap is on zram, or will be: zswap in front of it would compress everything twice."""
+    if in_fstab(kernel):  # it may come before zram at boot, or after it: the answer is to be the same
+        return False
     active = devices(kernel)
     if active:
         return only_zram(active)
-    return (any(zramconf.files(kernel)) or zramconf.service(kernel)) and not in_fstab(kernel)
+    return zramconf.generated(kernel) or zramconf.service(kernel)
 
 
 def changes(kernel: Kernel, wanted: Mapping[str, str]) -> list[Change]:
@@ -187,7 +189,7 @@ def apply(kernel: Kernel, wanted: Sequence[Change]) -> dict[str, str]:
         if any(errors.values()):
             _remember(kernel, {name: change for name, change in made.items() if change})
     except OSError as error:
-        raise CtlError(f"{_cannot_keep(kernel, error)}; some settings were made") from None
+        raise PartlyDone(f"{_cannot_keep(kernel, error)}; some settings were made") from None
     return {name: text for name, text in errors.items() if text}
 
 

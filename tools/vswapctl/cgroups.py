@@ -131,14 +131,17 @@ PAIRS = (
 
 
 def holds(kernel: Kernel, top: str, group: str) -> list[Hold]:
-    """All limits that hold for a group, its own and those of groups above, the tightest first."""
+    """All limits that hold for a group, its own and those of groups above, the tightest first.
+
+    Of those that are reached, the lowest: a limit of 0 means more than that there is none left.
+    """
     found = []
     for member in lineage(kernel, top, group):
         for file, current in PAIRS:
             limit = kernel.limit(f"{top}{member}/{file}")
             if isinstance(limit, int):
                 found.append(Hold(member, file, limit, kernel.number(f"{top}{member}/{current}") or 0))
-    return sorted(found, key=lambda hold: hold.left)
+    return sorted(found, key=lambda hold: (hold.left, hold.limit))
 
 
 def tightest(found: list[Hold], file: str) -> Hold | None:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import TextIO
 
 from vswapctl.errors import FAILED, INTERRUPTED, READER_GONE, CtlError, UsageError
 from vswapctl.kernel import Kernel
@@ -47,9 +48,25 @@ def open_again() -> None:
             setattr(sys, name, open(number, "w" if number else "r", closefd=False))
 
 
-def discard_output() -> None:
+def discard(stream: TextIO) -> None:
     """What is still to be written cannot be: nothing more shall be said about that."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def complain(text: str) -> None:
+    """One line on stderr. If it has gone, as a terminal that has hung up, the exit code says enough."""
+    try:
+        print(f"vswapctl: {text}", file=sys.stderr)
+    except OSError:
+        discard(sys.stderr)
+
+
+def write_rest() -> None:
+    """Of the output, before Python does at its end and takes a failure for one of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard(sys.stdout)
 
 
 def run(words: Sequence[str]) -> int:
@@ -78,22 +95,23 @@ def main(words: Sequence[str]) -> int:
     try:
         return run(words)
     except CtlError as error:
-        print(f"vswapctl: {error}", file=sys.stderr)
+        complain(str(error))
         return error.exit_code
     except Terminated as error:
-        print("vswapctl: terminated", file=sys.stderr)
+        write_rest()
+        complain("terminated")
         return 128 + error.number
     except KeyboardInterrupt:
-        print("vswapctl: interrupted", file=sys.stderr)
+        complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (for example "| head"); say nothing more.
-        discard_output()
+        discard(sys.stdout)
         return READER_GONE
     except OSError as error:
         what = "" if error.filename is None else f"{printable(str(error.filename))}: "
         if not what and error.errno in OF_OUTPUT:
             what = "cannot write to standard output: "
-            discard_output()
-        print(f"vswapctl: {what}{error.strerror or error}", file=sys.stderr)
+            discard(sys.stdout)
+        complain(f"{what}{error.strerror or error}")
         return FAILED

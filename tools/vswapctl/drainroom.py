@@ -49,5 +49,5 @@ def room(snap: Snapshot, device: Device) -> Room:
     others, available = others + on_zram, available - taken
     if not snap.new_slots or zswap is None or not zswap.enabled:
         return Room(others, 0, available)
-    pool = min(available, max(0, (zswap.limit or 0) - zswap.pool))
+    pool = min(available, max(0, (zswap.limit or 0) - (zswap.pool or 0)))
     return Room(others, int(pool * (zswap.ratio or GUESSED_RATIO)), available - pool)

@@ -8,6 +8,8 @@ OK = 0
 FAILED = 1
 USAGE = 2
 CANNOT_READ = 3
+# vswap.service takes it for success. Not 1, with which Python ends for what nobody caught.
+PARTLY = 4
 INTERRUPTED = 130
 READER_GONE = 141
 
@@ -16,6 +18,12 @@ class CtlError(Exception):
     """What was asked for was refused, or failed."""
 
     exit_code = FAILED
+
+
+class PartlyDone(CtlError):
+    """Some of what was asked for was refused or failed; the rest was done, and can be taken back."""
+
+    exit_code = PARTLY
 
 
 class UsageError(CtlError):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from vswapctl import cgroups, rates
 from vswapctl.cgroups import Hold, Limit
 from vswapctl.kernel import Kernel
-from vswapctl.snapshot import VSWAP
+from vswapctl.snapshot import VSWAP, ZSWAP
 from vswapctl.units import PAGE, pages, printable, size
 
 # Sizes of memory.stat, and what they are.
@@ -30,11 +30,12 @@ class Info(NamedTuple):
     """Sizes in bytes; ``holds`` are all limits of the group and those above it, the tightest first.
 
     ``virtual`` is False in mode never, too. ``keeps`` is the group whose memory.zswap.writeback of 0
-    keeps pages in zswap.
+    keeps pages off devices: of this limit the root group has one, too.
     """
 
     group: str
     virtual: bool
+    zswap_on: bool
     stat: dict[str, int]
     current: dict[str, int | None]
     limits: dict[str, Limit]
@@ -56,9 +57,11 @@ def read(kernel: Kernel, top: str, group: str) -> Info:
     """Everything about a group; the root is ""."""
     at = f"{top}{group}"
     line = cgroups.lineage(kernel, top, group)
+    line += [] if "/" in line else ["/"]
     return Info(
         group,
         kernel.exists(VSWAP) and kernel.word(f"{VSWAP}/mode") != "never",
+        kernel.word(f"{ZSWAP}/enabled") in ("Y", "1"),
         kernel.table(f"{at}/memory.stat"),
         {name: kernel.number(f"{at}/{name}") for name in CURRENT},
         {name: kernel.limit(f"{at}/{name}") for name in LIMITS},
@@ -75,13 +78,17 @@ def remarks(info: Info) -> list[str]:
     if swap and swap.limit == 0:
         found.append(_not_swapped(info, swap))
     elif swap and swap.left == 0:
-        found.append(f"{swap.group} has reached its memory.swap.max: no more goes to devices")
+        more = "no more goes to devices" if info.virtual else "no more is swapped, not to zswap either"
+        found.append(f"{swap.group} has reached its memory.swap.max: {more}")
     if zswap and zswap.limit == 0:
         found.append(f"memory.zswap.max of {zswap.group} is 0: nothing goes to zswap")
     elif zswap and zswap.left == 0:
         found.append(f"{zswap.group} has reached its memory.zswap.max: zswap takes no more before some leaves")
     if info.keeps:
-        found.append(f"memory.zswap.writeback of {info.keeps} is 0: nothing moves from zswap to a device")
+        found.append(
+            f"memory.zswap.writeback of {info.keeps} is 0: while zswap is on nothing goes to a device, "
+            "and what zswap does not take stays in RAM"
+        )
     if info.stat.get("vswap_refused"):
         found.append("what is refused does not compress and may not go to a device: it stays in RAM")
     return [printable(text) for text in found]
@@ -89,12 +96,16 @@ def remarks(info: Info) -> list[str]:
 
 def _not_swapped(info: Info, swap: Hold) -> str:
     """What a memory.swap.max of 0 means depends on whether the group's memory.zswap.max is a limit."""
+    zswap = info.tightest("memory.zswap.max")
     if not info.virtual:
         return f"memory.swap.max of {swap.group} is 0: nothing of it is swapped, not to zswap either"
+    if zswap and zswap.limit == 0:  # which has a remark of its own
+        return f"memory.swap.max of {swap.group} is 0: it is not swapped"
     allowed = {hold.group for hold in info.holds if hold.file == "memory.zswap.max" and hold.limit}
     closed = [hold.group for hold in info.holds if hold.file == "memory.swap.max" and not hold.limit]
     if not (kept := [group for group in closed if group not in allowed]):
-        return f"memory.swap.max of {swap.group} is 0: zswap may be used, and no device"
+        instead = "zswap may be used, and no device" if info.zswap_on else "it is not swapped while zswap is off"
+        return f"memory.swap.max of {swap.group} is 0: {instead}"
     return (
         f"memory.swap.max of {kept[0]} is 0: it is not swapped; a limit in its memory.zswap.max would allow zswap"
     )

@@ -26,7 +26,8 @@ class Kernel:
     def text(self, name: str) -> str | None:
         """What is in a file; None if it is not there or may not be read."""
         try:
-            with open(self.path(name), encoding="utf-8", errors="surrogateescape") as file:
+            # A name may have a carriage return in it, which is not the end of a line.
+            with open(self.path(name), encoding="utf-8", errors="surrogateescape", newline="") as file:
                 return file.read()
         except PermissionError:
             self._deny(name)

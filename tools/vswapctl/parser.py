@@ -15,6 +15,7 @@ exit codes:
   2    usage: no such option, device, group or process
   3    cannot read: no permission, not mounted, not in this kernel, a Python package missing;
        setup: cannot keep what there was
+  4    setup: some settings were refused, the others were made
   130  interrupted by Ctrl-C (143: by SIGTERM; 141: the reader of the output went away)
 """
 

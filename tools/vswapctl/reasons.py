@@ -76,12 +76,14 @@ def _group(snap: Snapshot, info: Info) -> list[str]:
             f"{pages(written_back)} of its group were in zswap and were written back since the group was made:"
             " the pool, or a memory.zswap.max, was full, or the shrinker ran"
         )
-    # A write that ends too late, as its page is in use again, is one to a device and none from zswap.
-    direct = info.direct - snap.vmstat.get("vswap_overtake", 0)
-    if direct > 0:
+    if info.direct:
+        # A write that ends too late, as its page is in use again, is one to a device and none from zswap. How many
+        # of them were the group's is not counted.
+        late = bool(snap.vmstat.get("vswap_overtake"))
         found.append(
-            f"{pages(direct)} of its group went to a device without having been in zswap:"
-            " it was off, full, not permitted, or did not take them"
+            f"{'up to ' if late else ''}{pages(info.direct)} of its group went to a device without having been in"
+            " zswap: it was off, full, not permitted, or did not take them"
+            + (" (pages in use again while they were written count here)" if late else "")
         )
     if info.stat.get("zswap_incomp"):
         found.append(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from vswapctl.errors import CannotRead
 from vswapctl.kernel import Kernel, as_number
 from vswapctl.swaps import Device, devices
-from vswapctl.units import PAGE
+from vswapctl.units import PAGE, in_bytes
 
 VSWAP = "/sys/kernel/mm/vswap"
 ZSWAP = "/sys/module/zswap/parameters"
@@ -45,20 +45,22 @@ class Zswap(NamedTuple):
     max_percent: int | None
     accept_percent: int | None
     shrinker: bool
-    pool: int
-    stored: int
+    pool: int | None  # before Linux 5.19 only root can know, as of what is stored
+    stored: int | None
     limit: int | None
-    entries: int  # what the entries and handles take, by computation
+    entries: int | None  # what the entries and handles take, by computation
 
     @property
     def ratio(self) -> float | None:
         """How far data shrinks; None while the pool is nearly empty, where it means nothing."""
-        return self.stored / self.pool if self.pool >= 64 * PAGE and self.stored >= 64 * PAGE else None
+        if self.pool is None or self.stored is None or min(self.pool, self.stored) < 64 * PAGE:
+            return None
+        return self.stored / self.pool
 
     @property
     def fill(self) -> float | None:
         """How much of the limit is used, 0 to 1 and a little more."""
-        return self.pool / self.limit if self.limit else None
+        return self.pool / self.limit if self.limit and self.pool is not None else None
 
 
 class Zram(NamedTuple):
@@ -125,13 +127,14 @@ class Snapshot(NamedTuple):
     def gained(self) -> int | None:
         """RAM that is free because pages are compressed, or zero, after all that it costs; bytes.
 
-        None without zswap. What is on devices is no gain of compression and not counted.
+        None without zswap, or if it does not say. What is on devices is no gain of compression and not counted.
         """
-        if self.zswap is None:
+        zswap = self.zswap
+        if zswap is None or zswap.stored is None or zswap.pool is None or zswap.entries is None:
             return None
         zero = (self.slots.zero or 0) * PAGE if self.slots else 0
         tables = (self.slots.metadata or 0) if self.slots else 0
-        return self.zswap.stored + zero - self.zswap.pool - self.zswap.entries - tables
+        return zswap.stored + zero - zswap.pool - zswap.entries - tables
 
 
 def off_at_boot(kernel: Kernel) -> bool:
@@ -159,13 +162,26 @@ def read_slots(kernel: Kernel, contiguous: bool = False) -> Slots | None:
     return Slots(kernel.word(f"{VSWAP}/mode"), *figures)
 
 
+def _old_sizes(kernel: Kernel) -> tuple[int | None, int | None]:
+    """What zswap's pool takes and what is in it, of a kernel whose meminfo does not say; None without root."""
+    if not kernel.names("/sys/kernel/debug"):
+        return None, None
+    return kernel.number(f"{DEBUG}/pool_total_size"), in_bytes(kernel.number(f"{DEBUG}/stored_pages"))
+
+
+def _entries(stored: int, virtual: int) -> int:
+    """What entries and handles of so many pages take, of which some are at virtual slots."""
+    return stored * HANDLE_BYTES + max(0, stored - virtual) * ENTRY_BYTES
+
+
 def read_zswap(kernel: Kernel, meminfo: dict[str, int], slots: Slots | None) -> Zswap | None:
     """The figures of zswap; None if the kernel has none."""
     if not kernel.exists(ZSWAP):
         return None
-    stored = meminfo.get("Zswapped", 0)
+    pool, stored = meminfo.get("Zswap"), meminfo.get("Zswapped")
+    if pool is None or stored is None:
+        pool, stored = _old_sizes(kernel)
     virtual = (slots.zswap or 0) if slots else 0
-    direct = max(0, stored // PAGE - virtual)
     percent = kernel.number(f"{ZSWAP}/max_pool_percent")
     return Zswap(
         kernel.word(f"{ZSWAP}/enabled") in ("Y", "1"),
@@ -173,10 +189,10 @@ def read_zswap(kernel: Kernel, meminfo: dict[str, int], slots: Slots | None) -> 
         percent,
         kernel.number(f"{ZSWAP}/accept_threshold_percent"),
         kernel.word(f"{ZSWAP}/shrinker_enabled") in ("Y", "1"),
-        meminfo.get("Zswap", 0),
+        pool,
         stored,
         None if percent is None else meminfo["MemTotal"] * percent // 100,
-        stored // PAGE * HANDLE_BYTES + direct * ENTRY_BYTES,
+        None if stored is None else _entries(stored // PAGE, virtual),
     )
 
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from vswapctl.kernel import Kernel, as_number
 
+DELETED = " (deleted)"  # what the kernel appends to the name of a file that is gone
+
 
 class Device(NamedTuple):
     """A swap device; sizes in bytes. ``kind`` is "partition" or "file"."""
@@ -27,6 +29,11 @@ class Device(NamedTuple):
         return re.fullmatch(r"/dev/zram\d+", self.name) is not None
 
 
+def deleted(kernel: Kernel, device: Device) -> bool:
+    """Whether a file was removed while it was in use: no name is left by which swapoff could find it."""
+    return device.kind == "file" and device.name.endswith(DELETED) and not kernel.exists(device.name)
+
+
 def only_zram(active: list[Device]) -> bool:
     """Whether there is swap, and all of it is on zram."""
     return bool(active) and all(device.is_zram for device in active)
@@ -39,7 +46,8 @@ def _unescape(name: str) -> str:
 def devices(kernel: Kernel) -> list[Device]:
     """All of them, the ones that are used first at the top. Malformed lines are left out."""
     found = []
-    for line in kernel.lines("/proc/swaps")[1:]:
+    # A name may have what splitlines() takes for the end of a line.
+    for line in (kernel.text("/proc/swaps") or "").split("\n")[1:]:
         words = line.rsplit(None, 4)
         numbers = [as_number(word) for word in words[2:]]
         if len(words) == 5 and None not in numbers:

@@ -46,7 +46,13 @@ def _off(path: str, over: str, lines: list[int], whole: bool) -> list[str]:
 
 def zram_generator(machine: Machine) -> Iterator[Finding]:
     """It makes a zram disk at boot, and turns zswap off for it."""
-    for path in zramconf.files(machine.kernel) if machine.wants_zswap else ():
+    if not machine.wants_zswap:
+        return
+    word = zramconf.parameter(machine.kernel)
+    if word:
+        text = f"the boot parameter {word} makes a zram disk and turns zswap off"
+        yield Finding("cmdline-zram", text, without(machine.kernel, word))
+    for path in zramconf.files(machine.kernel):
         over = f"/etc/systemd/{path[path.index(zramconf.NAME) :]}"
         # An empty file of /etc is as good as none at all: what is elsewhere by that name is not read.
         lines = [

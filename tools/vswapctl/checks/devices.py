@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from vswapctl.checks.daemons import running
 from vswapctl.doctor import Check, Finding, Machine, zswap_commands
+from vswapctl.swaps import deleted
 from vswapctl.units import printable, size
 
 # What has a meaning in sed's expressions, or ends them; fstab writes white space as octal numbers.
@@ -20,10 +21,12 @@ def quote(found: re.Match[str]) -> str:
 
 def zram_and_zswap(machine: Machine) -> Iterator[Finding]:
     """Pages are compressed twice: zswap writes back to memory that compresses again."""
-    disks = [device.name for device in machine.snap.devices if device.is_zram]
+    devices = machine.snap.devices
+    disks = [device.name for device in devices if device.is_zram]
     if not disks or not machine.zswap_on:
         return
-    if machine.virtual:
+    # zswap is to stay where zswap-off asks for it: what one finding proposes must not be the other's.
+    if machine.virtual or len(disks) < len(devices):
         commands = [f"sudo vswapctl drain {name}" for name in disks]
     else:
         commands = zswap_commands(machine.kernel, "enabled", "N")
@@ -46,11 +49,14 @@ def unused_file(machine: Machine) -> Iterator[Finding]:
     # Their measure of full swap: without any device they kill at once.
     if running(machine.kernel).keys() & {"earlyoom", "nohang"}:
         return
+    # Right after the boot it has not been needed either.
+    if not machine.snap.vmstat.get("zswpout"):
+        return
     # With something on it, it takes what does not compress, or what is old.
     if any(machine.snap.vmstat.get(name, 0) for name in ("vswap_slot_alloc", "pswpout")):
         return
     for device in machine.snap.devices:
-        if device.kind == "file" and not device.used:
+        if device.kind == "file" and not device.used and not deleted(machine.kernel, device):
             name = printable(device.name)
             line = f"\\|^{re.sub(SPECIAL, quote, name)}[[:space:]]|d"
             quoted = shlex.quote(name)

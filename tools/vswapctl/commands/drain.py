@@ -13,7 +13,7 @@ from vswapctl.drainroom import room
 from vswapctl.errors import OK, CannotRead, CtlError, UsageError
 from vswapctl.kernel import Kernel
 from vswapctl.parser import terminal_width
-from vswapctl.swaps import Device, devices
+from vswapctl.swaps import DELETED, Device, deleted, devices
 from vswapctl.units import percent, printable, seconds, size
 
 
@@ -21,9 +21,16 @@ def find(kernel: Kernel, name: str) -> Device:
     """The active swap device that a path means; links are followed."""
     active = devices(kernel)
     same = {os.path.abspath(name), os.path.realpath(name)}
+    gone = [device for device in active if deleted(kernel, device)]
     for device in active:
-        if device.name in same:
+        if device.name in same and device not in gone:
             return device
+    for device in gone:
+        if same & {device.name, device.name.removesuffix(DELETED)}:
+            raise CtlError(
+                f"{printable(device.name)}: the file was deleted while it was in use, and swapoff cannot name it; "
+                "only a reboot frees it"
+            )
     names = ", ".join(printable(device.name) for device in active) or "none"
     raise UsageError(f"{printable(name)} is no active swap device; there are: {names}")
 

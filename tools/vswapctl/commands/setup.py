@@ -6,7 +6,7 @@ import os
 import sys
 
 from vswapctl import bootconf
-from vswapctl.errors import FAILED, OK, CannotRead
+from vswapctl.errors import OK, PARTLY, CannotRead
 from vswapctl.kernel import Kernel
 
 SWITCH_ON = bootconf.Change("enabled", "N", "Y")
@@ -39,4 +39,4 @@ def run(args: argparse.Namespace, kernel: Kernel) -> int:
         print(f"{change.name}: " + (f"not set to {change.after}: {failed}" if failed else change.after))
     if any(error == bootconf.NEEDS_ROOT for error in errors.values()):
         raise CannotRead(f"changing settings needs root: sudo vswapctl setup{' --undo' if args.undo else ''}")
-    return FAILED if errors else OK
+    return PARTLY if errors else OK

@@ -10,7 +10,7 @@ import termios
 import time
 import tty
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from vswapctl import cgroups, frame, rates, snapshot
@@ -19,6 +19,7 @@ from vswapctl.kernel import Kernel
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.live import Live
 
 LOOK = 0.25  # seconds after which a new size of the terminal is noticed
 
@@ -35,8 +36,25 @@ def keys_at_once() -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # it has hung up; and that is no OSError
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
         signal.signal(signal.SIGTSTP, stop)
+
+
+@contextmanager
+def on_screen(live: "Live") -> Iterator[None]:
+    """Show it, and leave the screen at the end. What ended it counts more than that this fails.
+
+    Unlike "with live", a signal in the start does not leave the terminal as it is then.
+    """
+    try:
+        live.start()
+        yield
+    except BaseException:
+        with suppress(OSError):
+            live.stop()
+        raise
+    live.stop()
 
 
 def pressed_q(seconds: float) -> bool:
@@ -105,12 +123,8 @@ def watch(args: argparse.Namespace, kernel: Kernel) -> int:
         return Text(screen.text(*console.size), no_wrap=True, overflow="crop")
 
     live = Live(shown(), console=console, screen=True, auto_refresh=False)
-    with keys_at_once():
-        try:  # not "with live": a signal in its start would leave the terminal as it is then
-            live.start()
-            follow(args, screen, console, lambda: live.update(shown(), refresh=True))
-        finally:
-            live.stop()
+    with keys_at_once(), on_screen(live):
+        follow(args, screen, console, lambda: live.update(shown(), refresh=True))
     return OK
 
 
