@@ -91,6 +91,12 @@ def meminfo(name: str) -> int:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name + ":"))
 
 
+def vmstat(name: str) -> int:
+    """A counter."""
+    with open("/proc/vmstat", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name + " "))
+
+
 def proc_files() -> dict[str, object]:
     """smaps, pagemap, mincore and the totals, out and in again."""
     memory = Memory()
@@ -126,9 +132,10 @@ def compaction() -> dict[str, object]:
     memory = Memory()
     memory.advise(MADV_PAGEOUT)
     memory.advise(MADV_WILLNEED)
+    before = vmstat("pgmigrate_success")
     with open("/proc/sys/vm/compact_memory", "w", encoding="ascii") as file:
         file.write("1")
-    return {"intact": memory.intact()}
+    return {"intact": memory.intact(), "migrated": vmstat("pgmigrate_success") - before}
 
 
 def collapse() -> dict[str, object]:

@@ -339,13 +339,15 @@ def other(device: str, seconds: float) -> object:
         if min(used.values()):
             break
     Path("/sys/module/zswap/parameters/shrinker_enabled").write_text("N")
+    # What is on its way has a slot, and is counted as written back when it has arrived.
+    written = vmstat("zswpwb")["zswpwb"]
     start = time.monotonic()
     # timeout's signal ends a swapoff that waits.
     code = subprocess.run(["timeout", "-s", "INT", str(seconds), "swapoff", "/dev/dm-1"]).returncode
     took = time.monotonic() - start
     suspend(device, False)
     data.check_all()
-    return {"used": used, "code": code, "took": took}
+    return {"used": used, "written": written, "code": code, "took": took}
 
 
 WHAT: dict[str, Callable[[str, float], object]] = {"bystanders": bystanders, "reader": reader, "other": other}

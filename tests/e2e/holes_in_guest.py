@@ -22,11 +22,13 @@ STATE = ("Zswap", "Zswapped")
 
 
 def state() -> dict[str, int]:
-    """Bytes of the pool and of what is in it; pages written back since boot."""
+    """Bytes of the pool, of what is in it, and of its limit; pages written back since boot."""
     memory = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     events = dict(line.split() for line in Path("/proc/vmstat").read_text().splitlines())
     found = {name.lower(): int(memory[name].split()[0]) << 10 for name in STATE}
-    return {**found, "zswpwb": int(events["zswpwb"])}
+    percent = int(Path("/sys/module/zswap/parameters/max_pool_percent").read_text())
+    limit = (int(memory["MemTotal"].split()[0]) << 10) * percent // 100
+    return {**found, "limit": limit, "zswpwb": int(events["zswpwb"])}
 
 
 def content(page: int, repeats: int, noise: bytes) -> bytes:

@@ -77,14 +77,16 @@ def lost() -> int:
     return sum(int(count) for count in re.findall(r"^(?:overrun|dropped events): (\d+)", stats, re.MULTILINE))
 
 
-def waits(lines: Iterable[str], daemons: set[int]) -> tuple[Waits, Waits]:
-    """(those of kswapd, those of tasks that reclaim)."""
+def waits(lines: Iterable[str], daemons: set[int]) -> tuple[int, Waits, Waits]:
+    """(events that were understood, the waits of kswapd, those of tasks that reclaim)."""
+    events = 0
     kswapd, tasks = Waits(), Waits()
     reclaiming: set[int] = set()
     since: dict[int, float] = {}
     for line in lines:
         if not (found := _LINE.search(line)):
             continue
+        events += 1
         pid, stamp, event, text = int(found[1]), float(found[2]), found[3], found[4]
         if event == "sched_switch" and (switch := _SWITCH.search(text)):
             if int(switch[1]) in daemons or int(switch[1]) in reclaiming:
@@ -99,7 +101,7 @@ def waits(lines: Iterable[str], daemons: set[int]) -> tuple[Waits, Waits]:
             reclaiming.add(pid)
         elif event.endswith("_reclaim_end"):
             reclaiming.discard(pid)
-    return kswapd, tasks
+    return events, kswapd, tasks
 
 
 def main() -> None:
@@ -110,8 +112,8 @@ def main() -> None:
     seconds = time.monotonic() - begin
     (TRACING / "tracing_on").write_text("0")
     with open(TRACING / "trace", encoding="utf-8", errors="replace") as trace:
-        kswapd, tasks = waits(trace, daemons)
-    report: dict[str, Any] = {"code": code, "seconds": seconds, "lost_events": lost()}
+        events, kswapd, tasks = waits(trace, daemons)
+    report: dict[str, Any] = {"code": code, "seconds": seconds, "events": events, "lost_events": lost()}
     json.dump(report | {"kswapd": vars(kswapd), "tasks": vars(tasks)}, sys.stdout)
 
 

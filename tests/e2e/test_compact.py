@@ -31,6 +31,7 @@ def make_holes(boot_guest: Boot, swap: str) -> dict[str, dict[str, int]]:
     # Freeing three pages of four has left holes in most of the pool.
     freed = seen["freed"]
     assert freed["zswap"] > 0.6 * freed["zswapped"], seen
+    assert freed["zswap"] + SECOND * 2048 > freed["limit"], "without compaction all fits as well"
     return dict(seen)
 
 

@@ -22,7 +22,7 @@ in_group a swapcheck --mode churn --size 40M --threads 2 --text 40 --seconds 5 \
 while kill -0 $pid 2>/dev/null; do
   for m in always auto never always; do [ ! -e $V/mode ] || echo $m > $V/mode; done
   echo N > $Z/enabled; sleep 0.3; echo Y > $Z/enabled; sleep 0.3
-  swapoff $dev; swapon $dev; echo >> $RESULTS/offs
+  swapoff $dev && echo off >> $RESULTS/offs; swapon $dev
 done
 wait
 swapcheck --mode shm-memfd,fork --size 8M --pageout --json > $RESULTS/more.json
@@ -38,7 +38,7 @@ grep -E 'zswpout|pswpout' /proc/vmstat > $RESULTS/vmstat
     assert number(result, "said") == 1
     assert answer(result, "out.json")["verified"] is True and answer(result, "more.json")["verified"] is True
     assert fields(result, "vmstat")["zswpout"] > 1000 and fields(result, "vmstat")["pswpout"] > 100
-    assert len(result.files["offs"]) >= 2
+    assert len(result.files["offs"].split()) >= 2
     assert result.swapoff_error is None and result.peak.metadata_bytes == 0
 
 
@@ -173,7 +173,7 @@ def test_slots_of_pages_in_memory_when_the_space_is_at_its_limit(
     )  # fmt: skip
     assert number(result, "code") == 0, result.output
     before, after = map(int, result.files["used"].split())
-    assert before > 250 * size and (before - after > 28_000) is freed, (before, after)
+    assert before > 250 * size and (before - after > 28_000 if freed else before - after < 2_000), (before, after)
 
 
 # Pages that are refused stay in the swap cache, at virtual slots; a device is full of data of another group.
@@ -406,9 +406,11 @@ def test_first_slot_in_the_middle_of_swapping(boot_guest: Boot, change: str) -> 
 def test_bad_boot_parameters(boot_guest: Boot, cmdline: tuple[str, ...]) -> None:
     """They are ignored, and the machine swaps as without them."""
     result = boot_guest(
-        "swapcheck --size 32M --pageout --random 0 --passes 1 --json > $RESULTS/out.json; settle",
+        "keep mode $V/mode; swapcheck --size 32M --pageout --random 0 --passes 1 --min-swapped 24M --json "
+        "> $RESULTS/out.json; settle",
         flavour="release", extra_cmdline=cmdline, swap="none",
     )  # fmt: skip
+    assert result.files["mode"].strip() == "auto"
     assert answer(result, "out.json")["verified"] is True, result.output
     assert result.end.slots_used == 0
 

@@ -96,6 +96,7 @@ def test_folios_that_are_in_part_on_a_disk(boot_guest: Boot) -> None:
         between=WRITE_BACK,
     )  # fmt: skip
     assert ours["pswpin"] > 100 and ours["zswpin"] > 1000, (folios, ours)
+    assert ours["pgmajfault"] >= folios["swpin"] + 0.9 * ours["pswpin"], "a folio was read from the disk"
 
 
 @pytest.mark.long
@@ -230,16 +231,15 @@ def test_races_of_large_folios(boot_guest: Boot, swap: str) -> None:
 T=/sys/kernel/mm/transparent_hugepage
 for size in 16kB 64kB 256kB; do echo always > $T/hugepages-$size/enabled; done
 echo Y > $Z/shrinker_enabled; echo 0 > /proc/sys/vm/page-cluster
-cat /proc/vmstat > $RESULTS/vmstat.before
 swapcheck --mode anon,fork,dontneed,pageout,mremap,churn --seconds 10 --size 128M --zero 5 --random 5 --text 20 \\
   --rewrite 30 --passes 2 --json > $RESULTS/out.json
-cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; settle
+cat $T/hugepages-64kB/stats/swpin > $RESULTS/swpin; grep zswpwb /proc/vmstat > $RESULTS/vmstat; settle
 """,
         arch="x86_64", flavour="release", cpus=2, mem_bytes=(208 if swap.startswith("ram") else 96) * MIB,
         swap=swap, pool_percent=15, timeout=900.0,
     )  # fmt: skip
     assert answer(result, "out.json")["verified"] is True, result.output
-    assert number(result, "swpin") > 0
+    assert number(result, "swpin") > 0 and fields(result, "vmstat")["zswpwb"] > 0
     assert (result.end.slots_used, result.end.physical) == (0, 0)
 
 

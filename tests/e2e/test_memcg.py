@@ -291,22 +291,26 @@ print(bad, turn + 1)
 EOF
 group p; echo +memory > $CG/p/cgroup.subtree_control; group q
 ( while :; do echo 1M > $CG/q/memory.reclaim; done ) 2> /dev/null & reclaim=$!
-( dev=$(device); while :; do swapoff $dev; swapon $dev; sleep 0.3; done ) 2> /dev/null & remove=$!
+( dev=$(device)
+  while :; do swapoff $dev && echo off >> $RESULTS/offs; swapon $dev; sleep 0.3; done ) 2> /dev/null & remove=$!
 CG=$CG python3 /run/race.py > $RESULTS/out; echo $? > $RESULTS/code
 kill $reclaim $remove; wait $reclaim $remove
-verify > $RESULTS/verify; settle
+verify > $RESULTS/verify; grep vswap_evacuate /proc/vmstat > $RESULTS/vmstat; settle
 cat $CG/p/memory.zswap.current > $RESULTS/left
 """
 
 
-def test_shared_pages_of_groups_that_go(boot_guest: Boot, pytestconfig: pytest.Config) -> None:
+@pytest.mark.parametrize("zswap", [True, False], ids=["zswap", "device"])
+def test_shared_pages_of_groups_that_go(boot_guest: Boot, pytestconfig: pytest.Config, zswap: bool) -> None:
     turns = 4 if emulated_with_checkers(pytestconfig) else 20
     result = boot_guest(
         SHARED_RACE.format(here=Path(__file__).parent, turns=turns),
-        mode="always", swap="file:64M", cpus=2, timeout=patience(600, pytestconfig),
+        mode="always", zswap=zswap, swap="file:64M", cpus=2, timeout=patience(600, pytestconfig),
     )  # fmt: skip
     assert number(result, "code") == 0, result.output
     assert result.files["out"].split() == ["0", str(turns)]
+    assert len(result.files["offs"].split()) > 1, "the device was not removed"
+    assert zswap or fields(result, "vmstat")["vswap_evacuate"] > 100
     assert number(result, "verify") == 0 and result.end.slots_used == 0
     assert number(result, "left") == 0
 

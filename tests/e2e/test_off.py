@@ -143,7 +143,7 @@ written() { sed -n 's/^zswpwb //p' /proc/vmstat; }
 in_group a swapcheck --mode churn --size 24M --threads 2 --text 70 --seconds $((SLOWER > 3 ? 60 : 10)) \\
   --json > $RESULTS/a.json & a=$!
 ( while kill -0 $a; do echo 16M > $CG/a/memory.reclaim; sleep 0.05; done ) 2> /dev/null &
-n=0
+n=0; offs=0
 while kill -0 $a 2>/dev/null; do
   for c in lz4 lzo; do echo $c > $Z/compressor; sleep 0.1; done
   echo N > $Z/enabled; sleep 0.1; echo Y > $Z/enabled; sleep 0.2
@@ -151,9 +151,9 @@ while kill -0 $a 2>/dev/null; do
   before=$(written); echo 1 > $Z/max_pool_percent; i=0
   while [ $i -lt 20 ] && [ $(written) -eq $before ]; do sleep 0.1; i=$((i+1)); done
   sleep 0.1; echo 2 > $Z/max_pool_percent
-  swapoff $dev; swapon $dev; n=$((n+1))
+  swapoff $dev && offs=$((offs+1)); swapon $dev; n=$((n+1))
 done
-wait; echo $n > $RESULTS/rounds; grep -E 'zswp|pswp' /proc/vmstat > $RESULTS/vmstat
+wait; echo $n > $RESULTS/rounds; echo $offs > $RESULTS/offs; grep -E 'zswp|pswp' /proc/vmstat > $RESULTS/vmstat
 """
 
 
@@ -166,7 +166,7 @@ def test_swapoff_and_zswap_change_under_load(
     )
     assert answer(result, "a.json")["verified"] is True, (result.files["a.json"], result.oom_kills)
     events = fields(result, "vmstat")
-    assert number(result, "rounds") >= 2 and result.swapoff_error is None
+    assert number(result, "rounds") >= 2 and number(result, "offs") >= 1 and result.swapoff_error is None
     elsewhere = pytestconfig.getoption("--on")
     enough = 20 if elsewhere else 100  # with the checkers on, QEMU comes to a third
     assert min(events[name] for name in ("zswpout", "zswpin", "pswpout")) > enough, events

@@ -1890,15 +1890,17 @@ static void race_resizing(struct kunit *test)
 {
 	struct task_struct *tasks[3];
 	struct racer racers[3];
+	unsigned int pages = vswap_space.nr_pages;
 	unsigned long end;
 	int i;
 
+	/* Each of the two needs a page of clusters more than there are. */
 	for (i = 0; i < 3; i++) {
 		racers[i] = (struct racer){ .test = test };
 		if (i == 2)
 			continue;
 		racers[i].folio = new_folio(test, 0);
-		racers[i].slots = new_slot_list(test, 2 * slots_per_page());
+		racers[i].slots = new_slot_list(test, (pages + 1) * slots_per_page());
 	}
 	for (i = 0; i < 3; i++) {
 		tasks[i] = kthread_run(i < 2 ? race_slots : race_lookups,
@@ -1911,6 +1913,7 @@ static void race_resizing(struct kunit *test)
 		kthread_stop(tasks[i]);
 		KUNIT_EXPECT_GT(test, racers[i].rounds, 0);
 	}
+	KUNIT_EXPECT_GT(test, vswap_space.nr_pages, pages);
 }
 
 /* Policy */
