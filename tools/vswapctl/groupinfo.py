@@ -61,7 +61,7 @@ def read(kernel: Kernel, top: str, group: str) -> Info:
     return Info(
         group,
         kernel.exists(VSWAP) and kernel.word(f"{VSWAP}/mode") != "never",
-        kernel.word(f"{ZSWAP}/enabled") in ("Y", "1"),
+        kernel.switch(f"{ZSWAP}/enabled"),
         kernel.table(f"{at}/memory.stat"),
         {name: kernel.number(f"{at}/{name}") for name in CURRENT},
         {name: kernel.limit(f"{at}/{name}") for name in LIMITS},

@@ -40,6 +40,10 @@ class Kernel:
         text = self.text(name)
         return (text.strip() or None) if text is not None else None
 
+    def switch(self, name: str) -> bool:
+        """A parameter of a module that is on."""
+        return self.word(name) in ("Y", "1")
+
     def number(self, name: str) -> int | None:
         """A file that holds one number."""
         return as_number(self.text(name))

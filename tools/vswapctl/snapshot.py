@@ -184,11 +184,11 @@ def read_zswap(kernel: Kernel, meminfo: dict[str, int], slots: Slots | None) -> 
     virtual = (slots.zswap or 0) if slots else 0
     percent = kernel.number(f"{ZSWAP}/max_pool_percent")
     return Zswap(
-        kernel.word(f"{ZSWAP}/enabled") in ("Y", "1"),
+        kernel.switch(f"{ZSWAP}/enabled"),
         kernel.word(f"{ZSWAP}/compressor"),
         percent,
         kernel.number(f"{ZSWAP}/accept_threshold_percent"),
-        kernel.word(f"{ZSWAP}/shrinker_enabled") in ("Y", "1"),
+        kernel.switch(f"{ZSWAP}/shrinker_enabled"),
         pool,
         stored,
         None if percent is None else meminfo["MemTotal"] * percent // 100,
