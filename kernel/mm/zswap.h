@@ -68,7 +68,8 @@ extern u64 zswap_reject_alloc_fail;
 extern struct list_lru zswap_list_lru;
 
 unsigned long zswap_max_pages(void);
-bool zswap_has_room(void);
+bool zswap_has_room(struct mem_cgroup *memcg);
+void zswap_kick_shrink(void);
 bool zswap_compress(struct page *page, struct zswap_entry *entry,
 		    struct zswap_pool *pool);
 bool zswap_decompress(struct zswap_entry *entry, struct page *page);

@@ -28,6 +28,7 @@
  * data.
  */
 #include <linux/kernel.h>
+#include <linux/suspend.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 #include <trace/events/vswap.h>
@@ -303,6 +304,9 @@ void vswap_adopt(struct folio *folio)
 	struct swap_cluster_info *ci;
 
 	if (folio_test_writeback(folio))
+		return;
+	/* See folio_swapcache_freeable(). */
+	if (pm_suspended_storage())
 		return;
 
 	folio_mark_dirty(folio);

@@ -673,3 +673,16 @@ bool __vswap_may_write_back(struct mem_cgroup *memcg)
 	return READ_ONCE(vswap_mode) == VSWAP_NEVER || !vswap_can_name_memory() ||
 	       vswap_slots_left(memcg) > 0;
 }
+
+/**
+ * vswap_must_compress - must data of a group compress to leave memory?
+ * @memcg: the group; NULL: any
+ *
+ * Context: RCU read-side, or a reference on @memcg.
+ * Return: true if it has no place but zswap.
+ */
+bool vswap_must_compress(struct mem_cgroup *memcg)
+{
+	return !vswap_may_write_back(memcg) ||
+	       !mem_cgroup_zswap_writeback_enabled(memcg);
+}

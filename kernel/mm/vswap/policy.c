@@ -228,22 +228,45 @@ static bool vswap_is_used_for(struct mem_cgroup *memcg, unsigned int nr)
 }
 
 /*
- * The pool is compacted when it is nearly full: reclaim does not wait for that,
- * and without a device nobody makes room by writing data back.
+ * Have zswap write data back down to its threshold, soon. If nothing was written
+ * since the last time, there may be nothing that can be: wait before trying again.
  */
-static bool vswap_pool_has_room(void)
+static void vswap_kick_shrink(void)
+{
+	static unsigned long next = INITIAL_JIFFIES;
+	static u64 seen;
+	u64 written = READ_ONCE(zswap_written_back_pages);
+
+	/* Racy: it may be kicked once more, or a tenth of a second later. */
+	if (written == READ_ONCE(seen) && time_before(jiffies, READ_ONCE(next)))
+		return;
+	WRITE_ONCE(seen, written);
+	WRITE_ONCE(next, jiffies + HZ / 10);
+	zswap_kick_shrink();
+}
+
+/*
+ * Something is done when the pool is nearly full, as reclaim does not wait for it.
+ * The pool is compacted: without a device nobody makes room by writing data back.
+ * For a group that has no place but zswap, data of others is written back; only a
+ * page that is refused would have that done, and this group's are not tried.
+ */
+static bool vswap_pool_has_room(struct mem_cgroup *memcg)
 {
 	unsigned long limit = zswap_max_pages();
 
-	if (zswap_total_pages() > limit - limit / 16)
+	if (zswap_total_pages() > limit - limit / 16) {
 		vswap_kick_compact();
-	return zswap_has_room();
+		if (vswap_must_compress(memcg) && vswap_may_write_back(NULL))
+			vswap_kick_shrink();
+	}
+	return zswap_has_room(memcg);
 }
 
 /* Is there room: does zswap take pages of @memcg now, if they compress? */
 static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
 {
-	return !vswap_space_is_full() && vswap_pool_has_room() &&
+	return !vswap_space_is_full() && vswap_pool_has_room(memcg) &&
 	       vswap_memcg_has_room(memcg, flush);
 }
 
@@ -325,14 +348,12 @@ VISIBLE_IF_KUNIT bool vswap_wanted(struct folio *folio)
 	bool wanted;
 
 	KUNIT_STATIC_STUB_REDIRECT(vswap_wanted, folio);
-	rcu_read_lock();
-	memcg = folio_memcg(folio);
+	memcg = get_mem_cgroup_from_folio(folio);
 	if (vswap_device_room() > 0)
 		wanted = vswap_is_used_for(memcg, folio_nr_pages(folio));
 	else
-		wanted = vswap_is_used_for_zswap() &&
-			 vswap_has_room(memcg, false);
-	rcu_read_unlock();
+		wanted = vswap_is_used_for_zswap() && vswap_has_room(memcg, true);
+	mem_cgroup_put(memcg);
 	return wanted;
 }
 

@@ -101,13 +101,6 @@ static bool vswap_does_not_fit(int err)
 	       err == -EOVERFLOW;
 }
 
-/* Must data of @memcg compress to leave memory? Context: RCU read-side. */
-static bool vswap_must_compress(struct mem_cgroup *memcg)
-{
-	return !vswap_may_write_back(memcg) ||
-	       !mem_cgroup_zswap_writeback_enabled(memcg);
-}
-
 /**
  * vswap_count_refused - a refused page has come or gone
  * @ci: the virtual cluster, locked
@@ -302,7 +295,7 @@ bool vswap_lacks_slots(struct folio *folio)
 	left = vswap_slots_left(memcg);
 	lacks = left > 0 && left < missing &&
 		mem_cgroup_zswap_writeback_enabled(memcg) &&
-		!(zswap_is_enabled() && zswap_has_room() &&
+		!(zswap_is_enabled() && zswap_has_room(memcg) &&
 		  vswap_memcg_has_room(memcg, false));
 	rcu_read_unlock();
 	return lacks;

@@ -309,14 +309,18 @@ int __vswap_evacuate(struct swap_info_struct *si)
 	if (!batch)
 		return -ENOMEM;
 
-	do {
+	for (;;) {
 		vswap_leave_spare(si);
 		met = vswap_wait_for_flights(si->type);
 		if (!met && signal_pending(current))
 			met = -EINTR;
 		if (!met)
 			met = vswap_evacuate_pass(si, batch);
-	} while (met > 0);
+		if (met <= 0)
+			break;
+		/* A task that has spare slots may be preempted, and have less priority. */
+		schedule_timeout_interruptible(1);
+	}
 	if (met == -ERESTARTSYS)
 		met = -EINTR;
 	kfree(batch);

@@ -493,7 +493,7 @@ static void vswap_compact_landed(unsigned int nr)
 	if (landed < max(256UL, zswap_max_pages() / 256))
 		return;
 	landed = 0;
-	if (!zswap_has_room())
+	if (!zswap_has_room(NULL))
 		vswap_kick_compact();
 }
 

@@ -78,3 +78,16 @@ bool vswap_zswap_store(struct page *page, struct zswap_pool *pool)
 		atomic_long_inc(&zswap_stored_incompressible_pages);
 	return true;
 }
+
+/* See vswap_pool_takes(). */
+bool __vswap_pool_takes(struct folio *folio)
+{
+	struct mem_cgroup *memcg;
+	bool takes;
+
+	rcu_read_lock();
+	memcg = folio_memcg(folio);
+	takes = vswap_must_compress(memcg) && zswap_has_room(memcg);
+	rcu_read_unlock();
+	return takes;
+}

@@ -8,8 +8,22 @@
 #include "../zswap.h"
 #include "vswap.h"
 
+/* memcg.c */
+bool vswap_must_compress(struct mem_cgroup *memcg);
+
 /* zswap.c: compressed data of virtual slots */
 bool vswap_zswap_store(struct page *page, struct zswap_pool *pool);
+bool __vswap_pool_takes(struct folio *folio);
+
+/*
+ * A pool that was full takes no pages until it is below its threshold. Does it take
+ * @folio all the same? Writing data back may take long, and its group may have no
+ * other place.
+ */
+static inline bool vswap_pool_takes(struct folio *folio)
+{
+	return folio_in_vswap(folio) && __vswap_pool_takes(folio);
+}
 
 /* shrink.c: which of this data is written to a device */
 unsigned long __vswap_shrink(struct mem_cgroup *memcg, unsigned long *nr_to_scan,
