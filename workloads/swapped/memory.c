@@ -92,7 +92,7 @@ bool memory_swap_out(struct memory *m, char *why)
 		}
 		out = swapped_bytes();
 		cached = swap_cached_bytes();
-		if (out >= bytes - few && cached <= few)
+		if (out + few >= bytes + cached)
 			return true;
 		/*
 		 * What has been written to a device stays in the swap cache until it

@@ -237,37 +237,42 @@ static void vswap_kick_shrink(void)
 	static u64 seen;
 	u64 written = READ_ONCE(zswap_written_back_pages);
 
-	/* Racy: it may be kicked once more, or a tenth of a second later. */
+	/* Racy: it may be kicked once more, or a second later. */
 	if (written == READ_ONCE(seen) && time_before(jiffies, READ_ONCE(next)))
 		return;
 	WRITE_ONCE(seen, written);
-	WRITE_ONCE(next, jiffies + HZ / 10);
+	WRITE_ONCE(next, jiffies + HZ);
 	zswap_kick_shrink();
 }
 
 /*
  * Something is done when the pool is nearly full, as reclaim does not wait for it.
  * The pool is compacted: without a device nobody makes room by writing data back.
- * For a group that has no place but zswap, data of others is written back; only a
- * page that is refused would have that done, and this group's are not tried.
+ * If pages of @memcg can go nowhere else, data of others is written back: reclaim
+ * does not try them once the pool is full, and only a page that is refused would
+ * have that done.
  */
-static bool vswap_pool_has_room(struct mem_cgroup *memcg)
+static bool vswap_pool_has_room(struct mem_cgroup *memcg, bool reclaims)
 {
 	unsigned long limit = zswap_max_pages();
 
 	if (zswap_total_pages() > limit - limit / 16) {
 		vswap_kick_compact();
-		if (vswap_must_compress(memcg) && vswap_may_write_back(NULL))
+		if (reclaims && vswap_must_compress(memcg) &&
+		    vswap_may_write_back(NULL) && vswap_memcg_anon(memcg))
 			vswap_kick_shrink();
 	}
 	return zswap_has_room(memcg);
 }
 
-/* Is there room: does zswap take pages of @memcg now, if they compress? */
+/*
+ * Is there room: does zswap take pages of @memcg now, if they compress? With @flush
+ * it is about to be asked to; it may sleep.
+ */
 static bool vswap_has_room(struct mem_cgroup *memcg, bool flush)
 {
-	return !vswap_space_is_full() && vswap_pool_has_room(memcg) &&
-	       vswap_memcg_has_room(memcg, flush);
+	return !vswap_space_is_full() && vswap_memcg_has_room(memcg, flush) &&
+	       vswap_pool_has_room(memcg, flush);
 }
 
 /* Have devices room for @memcg that reclaim does not see because of swapoff? */
