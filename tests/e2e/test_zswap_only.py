@@ -14,8 +14,9 @@ mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 pool() { cat /sys/kernel/debug/zswap/pool_total_size; }
 limit() { echo $(($(awk '/^MemTotal/ { print $2 }' /proc/meminfo) * 1024 / 100 * $(cat $Z/max_pool_percent))); }
 written() { awk '/^zswpwb/ { print $2 }' /proc/vmstat; }
-group only; echo 0 > $CG/only/memory.swap.max; echo 1G > $CG/only/memory.zswap.max
-group other
+group only; group other
+no_device() { echo 0 > $CG/only/memory.swap.max; echo 1G > $CG/only/memory.zswap.max; }
+no_writeback() { echo 0 > $CG/only/memory.zswap.writeback; }
 """
 )
 
@@ -24,6 +25,7 @@ group other
 FULL_BEFORE = (
     ONLY
     + """
+%s
 echo 5 > $Z/accept_threshold_percent
 start only only --size 40M --text 40 --passes 2
 within 20 sh -c "echo 32M > $CG/only/memory.reclaim" 2> /dev/null
@@ -46,9 +48,10 @@ settle; left
 
 
 @pytest.mark.kernel("vswap", "um", "debug")
-def test_pool_that_was_full(boot_guest: Boot) -> None:
+@pytest.mark.parametrize("limit", ["no_device", "no_writeback"])
+def test_pool_that_was_full(boot_guest: Boot, limit: str) -> None:
     """Others go to the device until it is below its threshold. The group has nothing else, and there is room."""
-    result = boot_guest(FULL_BEFORE, mem_bytes=256 * MIB, swap="file:128M")
+    result = boot_guest(FULL_BEFORE % limit, mem_bytes=256 * MIB, swap="file:128M")
     assert number(result, "limit") // 20 < number(result, "pool") < number(result, "limit") // 2
     # It was full, and is not: what others have swapped out since is on the device.
     assert number(result, "zswap.other") <= number(result, "zswap.before")
@@ -65,6 +68,7 @@ def test_pool_that_was_full(boot_guest: Boot) -> None:
 OTHERS_DATA = (
     ONLY
     + """
+no_device
 start other other --size 80M --text 40 --passes 1
 while [ $(pool) -lt $(($(limit) * 95 / 100)) ]; do
   within 20 sh -c "echo 256K > $CG/other/memory.reclaim" 2> /dev/null || break
