@@ -10,7 +10,6 @@ ONLY = (
     HELD
     + """
 cp $(command -v swapcheck) /run/; PATH=/run:$PATH
-mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
 pool() { cat /sys/kernel/debug/zswap/pool_total_size; }
 limit() { echo $(($(awk '/^MemTotal/ { print $2 }' /proc/meminfo) * 1024 / 100 * $(cat $Z/max_pool_percent))); }
 written() { awk '/^zswpwb/ { print $2 }' /proc/vmstat; }
