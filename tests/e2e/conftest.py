@@ -57,7 +57,7 @@ def note_outcomes(pytestconfig: pytest.Config) -> NoteOutcomes:
 
 @pytest.fixture(scope="session")
 def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfig: pytest.Config) -> Boot:
-    """boot_guest(script, kernel=, arch=, flavour=, and fields of GuestSpec) -> GuestResult.
+    """boot_guest(script, kernel=, arch=, flavour=, machine=, and fields of GuestSpec) -> GuestResult.
 
     The guest must come to its regular end, its kernel must not complain, and the walk over all
     invariants, which ends every guest of a debug kernel with virtual swap, must find nothing.
@@ -76,7 +76,7 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
         expected: Sequence[str] = (),
         **fields: Any,
     ) -> GuestResult:
-        virtual = fields.pop("virtual", True)
+        virtual, machine = fields.pop("virtual", True), fields.pop("machine", None)
         settings: dict[str, Any] = {"cpus": 1, "pool_percent": 80, "timeout": 400.0, "leak_pause": 0, **fields}
         built = built_kernel(kernel, arch, flavour)
         elsewhere = built.arch != arch  # by the option --on
@@ -87,7 +87,8 @@ def boot_guest(built_kernel: Callable[[str, str, str], BuiltKernel], pytestconfi
             settings["timeout"] *= slower
             settings["cpus"] = max(2, settings["cpus"])
         covered = pytestconfig.getoption("coverage") if built.flavour == "coverage" else None
-        result = boot(GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings))
+        spec = GuestSpec(kernel=built, script=take.wrapped(whole) if covered else whole, **settings)
+        result = boot(spec, machine=machine)
         said = result.account
         if result.other_races:
             warnings.warn(f"data races elsewhere in the kernel: {result.other_races}", stacklevel=2)

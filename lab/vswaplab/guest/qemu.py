@@ -4,6 +4,7 @@
 Always emulated: the same everywhere, and KVM inside a virtual machine is not to be relied on.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from vswaplab.guest.machine import Files, Launch, common_cmdline
@@ -83,6 +84,9 @@ class Qemu:
     """The root is the host's, exported read-only by 9p; results come over a virtio port."""
 
     channel = "/dev/vport0p1"  # the first virtio device
+    channel_device: Sequence[str] = (
+        "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=result,name=vswap.result",
+    )  # fmt: skip
     disk = "/dev/vda"
     scratch = "/dev/vdb"
     numbered = True
@@ -106,7 +110,7 @@ class Qemu:
             "-kernel", str(spec.kernel.image), "-append", " ".join(cmdline),
             "-chardev", f"file,id=console,path={_value(files.console)}", "-serial", "chardev:console",
             "-chardev", f"file,id=result,path=/dev/fd/{files.result_fd}",
-            "-device", "virtio-serial-pci", "-device", "virtserialport,chardev=result,name=vswap.result",
+            *self.channel_device,
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=root,mount_tag=/dev/root",
         ]  # fmt: skip
@@ -122,3 +126,10 @@ class Qemu:
                     "-device", f"virtio-blk-pci,drive={name},serial={name}",
                 ]  # fmt: skip
         return Launch(argv, {}, stdout_is_console=False)
+
+
+class SuspendingQemu(Qemu):
+    """For guests that suspend to disk: afterwards Linux 7.3 takes a virtio port for one without a listener."""
+
+    channel = "/dev/ttyS1"
+    channel_device = ("-serial", "chardev:result")
