@@ -35,13 +35,24 @@ static void __attribute__((noreturn)) die(const char *what)
 	exit(1);
 }
 
+/* Returns 0, or the error of writing. */
+static int try_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), error = 0;
+
+	if (fd < 0)
+		die(path);
+	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		error = errno;
+	close(fd);
+	return error;
+}
+
 static void put(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+	errno = try_put(path, text);
+	if (errno)
 		die(path);
-	close(fd);
 }
 
 /* Pages of the swap device that are in use. */
@@ -59,15 +70,15 @@ static unsigned long used(void)
 static int suspend_whole(char **files)
 {
 	unsigned int children = 0, failed = 0;
-	int status;
+	int status, error;
 
 	put("/sys/power/disk", "test_resume");
-	put("/sys/power/state", "disk");
+	error = try_put("/sys/power/state", "disk");
 	for (; *files; files++)
 		put(*files, "");
 	for (; wait(&status) > 0; children++)
 		failed += status != 0;
-	printf("{\"children\": %u, \"failed\": %u}\n", children, failed);
+	printf("{\"error\": %d, \"children\": %u, \"failed\": %u}\n", error, children, failed);
 	return 0;
 }
 

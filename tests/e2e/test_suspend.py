@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Suspend to disk, with pages in zswap, on the device and in the swap cache."""
 
+import errno
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -70,10 +72,34 @@ exec chroot /run/in /suspend_in_guest disk /run/go-disk /run/go-anon /run/go-for
     )
     done = ("Image saving done", "Image loading done", "hibernation exit")
     assert [result.console.count(text) for text in done] == [1, 1, 1], result.account
-    assert answer(result, "out.json") == {"children": 5, "failed": 0}, result.account
+    assert answer(result, "out.json") == {"error": 0, "children": 5, "failed": 0}, result.account
     for name in ("disk", "anon", "fork", "shm", "churn"):
         assert answer(result, f"{name}.json")["verified"] is True, name
     assert number(result, "device") > 40 << 10 and number(result, "zswapped") > 64 << 10
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pytest.param("vswap", marks=pytest.mark.kernel("vswap", "x86_64", "release")),
+        pytest.param("mainline", marks=[pytest.mark.kernel("mainline", "x86_64", "release"), pytest.mark.long]),
+    ],
+)
+def test_a_pool_that_is_too_large_for_an_image(boot_guest: Boot, in_memory: str, kernel: str) -> None:
+    """What is in zswap is part of the image, which takes at most half of the memory: a larger pool is refused."""
+    result = boot_guest(
+        in_memory
+        + HELD
+        + """
+hold anon /run/in/swapcheck --size 340M --ratio 2 --pageout
+exec chroot /run/in /suspend_in_guest disk /run/go-anon > $RESULTS/out.json
+""",
+        kernel=kernel,
+        **FIELDS,
+    )
+    assert re.search(r"Image allocation is \d+ pages short", result.console), result.account
+    assert answer(result, "out.json") == {"error": errno.ENOMEM, "children": 1, "failed": 0}
+    assert answer(result, "anon.json")["verified"] is True
 
 
 @KERNELS
