@@ -124,5 +124,7 @@ exec chroot /run/in /suspend_in_guest image $CG/new $CG/old > $RESULTS/out.json
     before, during, after = seen["used"]
     assert seen["made"] == 1 and seen["wrong"] == 0, seen
     assert before == during >= PAGES, seen
-    # Without an image they are freed: virtual slots are charged to the group that has the page now.
-    assert before - after == (PAGES // 2 if kernel == "vswap" else 0), seen
+    # Without an image they are freed: virtual slots are charged to the group that has the page now. So may those
+    # be of the few pages of the program itself that were swapped out as well.
+    freed = before - after - (PAGES // 2 if kernel == "vswap" else 0)
+    assert 0 <= freed < 16, seen
