@@ -27,6 +27,13 @@ def patience(seconds: float, config: pytest.Config) -> float:
     return seconds * (CHECKED_SLOWER if emulated_with_checkers(config) else 1)
 
 
+def on_x86_64(other: str) -> pytest.MarkDecorator:
+    """The test's argument "kernel": virtual swap's release kernel, and in long runs ``other`` as well."""
+    kernels = [pytest.param("vswap", marks=pytest.mark.kernel("vswap", "x86_64", "release"))]
+    kernels += [pytest.param(other, marks=[pytest.mark.kernel(other, "x86_64", "release"), pytest.mark.long])]
+    return pytest.mark.parametrize("kernel", kernels)
+
+
 class Boot(Protocol):
     """The fixture boot_guest."""
 

@@ -14,9 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/suspend_ioctls.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE	4096UL
+#include "reclaim.h"
+#include "swapped.h"
+#include "util.h"
+
 #define PAGES	2048UL
 
 static void __attribute__((noreturn)) die(const char *what)
@@ -64,7 +65,7 @@ static unsigned long used(void)
 	if (!file || fscanf(file, "%*[^\n] %*s %*s %*s %lu", &kb) != 1)
 		die("/proc/swaps");
 	fclose(file);
-	return kb * 1024 / PAGE;
+	return kb * 1024 / PAGE_BYTES;
 }
 
 static int suspend_whole(char **files)
@@ -82,22 +83,12 @@ static int suspend_whole(char **files)
 	return 0;
 }
 
-static uint64_t word(unsigned long page, unsigned long i)
-{
-	return (page << 32 | i) * 0x9e3779b97f4a7c15ULL;
-}
-
 static unsigned long wrong_pages(const uint64_t *memory, unsigned long page, unsigned long end)
 {
-	unsigned long i, wrong = 0;
+	unsigned long wrong = 0;
 
-	for (; page < end; page++) {
-		uint64_t bad = 0;
-
-		for (i = 0; i < PAGE / 8; i++)
-			bad |= memory[page * PAGE / 8 + i] ^ word(page, i);
-		wrong += !!bad;
-	}
+	for (; page < end; page++)
+		wrong += !page_good(memory + page * PAGE_WORDS, page, 0);
 	return wrong;
 }
 
@@ -106,32 +97,30 @@ static unsigned long resident(void *memory)
 	static unsigned char seen[PAGES];
 	unsigned long page, count = 0;
 
-	if (mincore(memory, PAGES * PAGE, seen))
+	if (mincore(memory, PAGES * PAGE_BYTES, seen))
 		die("mincore");
 	for (page = 0; page < PAGES; page++)
 		count += seen[page] & 1;
 	return count;
 }
 
-/* Until nothing is in the swap cache: what was written to a device stays there until it is reclaimed. */
-static void swap_out(void *memory, const char *group)
+/*
+ * Until nothing is in the swap cache: what was written to a device stays there until it is reclaimed.
+ * memory_swap_out() leaves a page or so, and here each slot is counted.
+ */
+static void swap_out(void *memory)
 {
+	char why[WHY_LEN];
 	unsigned int i;
-	char path[256];
-	int fd;
 
-	snprintf(path, sizeof(path), "%s/memory.reclaim", group);
 	for (i = 0; i < 100; i++) {
-		if (madvise(memory, PAGES * PAGE, MADV_PAGEOUT))
+		if (madvise(memory, PAGES * PAGE_BYTES, MADV_PAGEOUT))
 			die("MADV_PAGEOUT");
 		if (!resident(memory))
 			return;
-		fd = open(path, O_WRONLY | O_CLOEXEC);
-		/* Less than that can be reclaimed: EAGAIN. */
-		if (fd < 0 || (write(fd, "64M", 3) < 0 && errno != EAGAIN))
-			die(path);
-		close(fd);
-		usleep(100 * 1000);
+		if (!reclaim_memory(64 << 20, RECLAIM_ALL, why, sizeof(why)))
+			die(why);
+		sleep_seconds(0.1);
 	}
 	errno = ETIMEDOUT;
 	die("swapping out");
@@ -139,18 +128,15 @@ static void swap_out(void *memory, const char *group)
 
 static int read_beside_image(const char *new, const char *old)
 {
-	unsigned long before, during, after, wrong, page, i;
-	char path[256];
-	uint64_t *memory;
+	unsigned long before, during, after, wrong;
+	char path[256], why[WHY_LEN];
+	struct memory memory;
 	int fd, made = 0;
 
-	memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		die("mmap");
-	for (page = 0; page < PAGES; page++)
-		for (i = 0; i < PAGE / 8; i++)
-			memory[page * PAGE / 8 + i] = word(page, i);
-	swap_out(memory, old);
+	if (!memory_take(&memory, PAGES * PAGE_BYTES, why))
+		die(why);
+	memory_fill(&memory, false);
+	swap_out(memory.words);
 	snprintf(path, sizeof(path), "%s/cgroup.procs", new);
 	put(path, "0");
 	if (rmdir(old))
@@ -164,12 +150,12 @@ static int read_beside_image(const char *new, const char *old)
 	if (ioctl(fd, SNAPSHOT_CREATE_IMAGE, &made))
 		die("SNAPSHOT_CREATE_IMAGE");
 	before = used();
-	wrong = wrong_pages(memory, 0, PAGES / 2);
+	wrong = wrong_pages(memory.words, 0, PAGES / 2);
 	during = used();
 	if (ioctl(fd, SNAPSHOT_FREE) || ioctl(fd, SNAPSHOT_UNFREEZE))
 		die("SNAPSHOT_UNFREEZE");
 	close(fd);
-	wrong += wrong_pages(memory, PAGES / 2, PAGES);
+	wrong += wrong_pages(memory.words, PAGES / 2, PAGES);
 	after = used();
 	printf("{\"made\": %d, \"wrong\": %lu, \"used\": [%lu, %lu, %lu]}\n", made, wrong, before, during,
 	       after);

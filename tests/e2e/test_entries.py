@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.common import MIB, Boot, answer, nothing_is_left, number
+from tests.e2e.common import MIB, Boot, answer, nothing_is_left, number, on_x86_64
 
 PROGRAM = Path(__file__).with_name("entries_in_guest.py")
 PAGES = 512
@@ -99,13 +99,7 @@ def test_large_folios_go_to_a_fragmented_device_in_pieces(boot_guest: Boot) -> N
     assert nothing_is_left(result)
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        pytest.param("vswap", marks=pytest.mark.kernel("vswap", "x86_64", "release")),
-        pytest.param("vswap-off", marks=[pytest.mark.kernel("vswap-off", "x86_64", "release"), pytest.mark.long]),
-    ],
-)
+@on_x86_64("vswap-off")
 def test_hibernation_finds_room_on_the_device(boot_guest: Boot, kernel: str) -> None:
     result = boot_guest(
         BOTH.replace("verify", "true") % "hibernation" + "left",

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.common import HELD, MIB, Boot, answer, number
+from tests.e2e.common import HELD, MIB, Boot, answer, number, on_x86_64
+from vswaplab import paths
 from vswaplab.guest.qemu import SuspendingQemu
 
 PAGES = 2048
 SOURCE = Path(__file__).with_name("suspend_in_guest.c")
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-static"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-Iswapped", "-Icommon"]
+PARTS = ["swapped/memory.c", "common/reclaim.c", "common/util.c"]
 FIELDS: dict[str, Any] = {
     "arch": "x86_64", "flavour": "release", "cpus": 2, "mem_bytes": 256 * MIB,
     "swap": "file:512M", "mode": "always", "machine": SuspendingQemu(),
@@ -27,24 +29,16 @@ cp %s $(command -v swapcheck) /run/in
 for d in proc sys dev run; do mkdir /run/in/$d; mount --rbind /$d /run/in/$d; done
 """
 
-KERNELS = pytest.mark.parametrize(
-    "kernel",
-    [
-        pytest.param("vswap", marks=pytest.mark.kernel("vswap", "x86_64", "release")),
-        pytest.param("vswap-off", marks=[pytest.mark.kernel("vswap-off", "x86_64", "release"), pytest.mark.long]),
-    ],
-)
-
 
 @pytest.fixture(scope="module")
 def in_memory(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The part of a script that puts the program into the guest's memory."""
     program = tmp_path_factory.mktemp("suspend") / "suspend_in_guest"
-    subprocess.run(["gcc", *FLAGS, "-o", program, SOURCE], check=True)
+    subprocess.run(["gcc", *FLAGS, "-o", program, SOURCE, *PARTS], cwd=paths.workloads_dir(), check=True)
     return IN_MEMORY % program
 
 
-@KERNELS
+@on_x86_64("vswap-off")
 def test_a_whole_suspend(boot_guest: Boot, in_memory: str, kernel: str) -> None:
     """The image is written, read back and restored under processes that go on; all of them verify their bytes.
 
@@ -78,13 +72,7 @@ exec chroot /run/in /suspend_in_guest disk /run/go-disk /run/go-anon /run/go-for
     assert number(result, "device") > 40 << 10 and number(result, "zswapped") > 64 << 10
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        pytest.param("vswap", marks=pytest.mark.kernel("vswap", "x86_64", "release")),
-        pytest.param("mainline", marks=[pytest.mark.kernel("mainline", "x86_64", "release"), pytest.mark.long]),
-    ],
-)
+@on_x86_64("mainline")
 def test_a_pool_that_is_too_large_for_an_image(boot_guest: Boot, in_memory: str, kernel: str) -> None:
     """What is in zswap is part of the image, which takes at most half of the memory: a larger pool is refused."""
     result = boot_guest(
@@ -102,7 +90,7 @@ exec chroot /run/in /suspend_in_guest disk /run/go-anon > $RESULTS/out.json
     assert answer(result, "anon.json")["verified"] is True
 
 
-@KERNELS
+@on_x86_64("vswap-off")
 def test_an_image_keeps_its_slots(boot_guest: Boot, in_memory: str, kernel: str) -> None:
     """What is read from the device while an image exists leaves its slot there, also if its group is gone.
 
