@@ -261,8 +261,10 @@ group a; in_group a python3 /run/at_once.py > $RESULTS/seen
 
 
 # Pages are read back from zswap, and keep their slots: then the limit becomes 0.
+# On one CPU: madvise() cannot take a page that waits in the batch of another one, which keeps its slot then.
 DRAINED = """
-import mmap
+import mmap, os
+os.sched_setaffinity(0, {0})
 N, PAGEOUT = 1000, 21
 def out():
     with open("/proc/vmstat") as lines:
@@ -286,16 +288,13 @@ for turn in range(3):
 
 @pytest.mark.kernel("vswap", "um", "release")
 def test_swap_max_zero_takes_slots_back(boot_guest: Boot) -> None:
-    """Pages that have slots can be swapped out once more, as on a disk; when they are read, the slots go.
-
-    A page that was busy the first time has its slot still, and goes the next time.
-    """
+    """Pages that have slots can be swapped out once more, as on a disk; when they are read, the slots go."""
     script = f"""
 cat > /run/drained.py <<'EOF'{DRAINED}EOF
 group a; in_group a python3 /run/drained.py > $RESULTS/seen
 """
     first, second, third = map(int, boot_guest(script, flavour="release").files["seen"].split())
-    assert first > 900 and first + second + third <= 1000 and third == 0
+    assert first > 900 and (second, third) == (0, 0)
 
 
 # 24 MB of zeroes and 24 MB of text, of a group that may have 2 MB of a device that has room for all.
