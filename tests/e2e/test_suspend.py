@@ -79,7 +79,7 @@ def test_a_pool_that_is_too_large_for_an_image(boot_guest: Boot, in_memory: str,
         in_memory
         + HELD
         + """
-hold anon /run/in/swapcheck --size 340M --ratio 2 --pageout
+hold anon /run/in/swapcheck --size 280M --ratio 2 --pageout
 exec chroot /run/in /suspend_in_guest disk /run/go-anon > $RESULTS/out.json
 """,
         kernel=kernel,
